@@ -157,10 +157,14 @@ export const auditFilters = {
   until: time('Only entries up to then.'),
   agent: Type.Optional(Field.AgentRef),
   actor: Type.Optional(
-    Field.text('Only what this one did: an agent by id or name, `local` or `system`.', 'local', {
-      minLength: 1,
-      maxLength: 128,
-    }),
+    Field.text(
+      'Only what this one did: an agent by id or name, `operator:` and an e-mail address, `local` or `system`.',
+      'local',
+      {
+        minLength: 1,
+        maxLength: 264,
+      },
+    ),
   ),
   action: Type.Optional(Action),
   credential: Type.Optional(
@@ -182,7 +186,10 @@ export const AuditEntry = Field.shown('AuditEntry', {
   outcome: Field.oneOf(['ok', 'denied', 'failed'], 'How it ended.'),
   agent_id: Field.nullable(Field.agentId('The agent that it is about.')),
   agent_name: Field.nullable(Field.text('Its name then.', 'ci-build')),
-  actor: Field.text('Who acted: id of an agent, `local` or `system`.', 'local'),
+  actor: Field.text(
+    'Who acted: id of an agent, `operator:` and an e-mail address, `local` or `system`.',
+    'local',
+  ),
   backend: Field.nullable(Field.text('Name of the backend.', 'orders')),
   credential_id: Field.nullable(Field.credentialId('Id of the credential.')),
   scopes: Field.nullable(Field.shownScopes('The scopes that were requested or granted.')),

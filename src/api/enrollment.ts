@@ -182,7 +182,12 @@ export const PendingEnrollment = Field.shown('PendingEnrollment', {
   expires_in: Type.Optional(Field.lasts('How long it is for.', '2h')),
   agent_id: Type.Optional(Field.agentId('The agent, once there is one.')),
   decided_at: Type.Optional(Field.timestamp('When it was decided.')),
-  decided_by: Type.Optional(Field.text('Who decided: id of an agent, `local` or `system`.', 'local')),
+  decided_by: Type.Optional(
+    Field.text(
+      'Who decided: id of an agent, `operator:` and an e-mail address, `local` or `system`.',
+      'local',
+    ),
+  ),
   decision_note: Type.Optional(Field.text('What was said with the decision.', 'seen in the office')),
   collected_at: Type.Optional(Field.timestamp('When the agent collected its credentials.')),
   warnings: Field.ScopeWarnings,

@@ -108,6 +108,9 @@ export const EXAMPLE_ID = {
   enrollment: 'enr_06dzp2c7h5n1v8k4q6t9x3m0wb',
   audit: 'aud_06dzq5t9w3k7n1c6v4x8m2p0hd',
   request: 'req_06dzr8x2m6q4t1v9k7c5n3w0pb',
+  operator: 'op_06dzs4k8v2n6x1c9t5q7m3w0hd',
+  session: 'ses_06dzt7n1x5q9v3k6c8m2t4w0pb',
+  passkey: 'pk_06dzv2t6k9n3x7q1c5m8v4w0hf',
 }
 export const credentialId = (description: string) => text(description, EXAMPLE_ID.credential)
 export const agentId = (description: string) => text(description, EXAMPLE_ID.agent)
@@ -157,6 +160,9 @@ export const ErrorBody = Type.Object(
         ),
         message: text('What is wrong, for people.', 'There is no such backend.'),
         request_id: text('Names this request in the log of the server.', EXAMPLE_ID.request),
+        options: Type.Optional(
+          free('With `confirmation_required`: what a passkey is to sign; empty: there is none.', {}),
+        ),
       },
       { description: 'The error.' },
     ),

@@ -132,6 +132,7 @@ async function openParts(config: Config, log: Logger, opened: Opened): Promise<A
   })
   await ensureIssuerKey(core, generateKey)
   await recordBounds(core)
+  await warnOfPasskeys(core)
   await backends()
   const reload = createReload(source, { core, settings, recipes, kindOf, log })
   reload.add(setReceivers(core, config, resolver))
@@ -183,7 +184,7 @@ export async function startServer(
     if (isOpenWithoutTls(config))
       log.warn(
         { listen: `${config.listen.host}:${config.listen.port}` },
-        'other machines reach this server without TLS, and whoever is on the way reads every secret: set tls_cert_file and tls_key_file, or listen on 127.0.0.1',
+        'other machines reach this server without TLS, and anyone on the way reads every secret: set tls_cert_file and tls_key_file, or listen on 127.0.0.1',
       )
     log.info({ issuer: config.issuer, store: app.core.store.dialect, version: VERSION }, 'ready')
     if (config.quickstart) {
@@ -268,6 +269,17 @@ async function ensureIssuerKey(core: Core, generateKey: BuildOptions['generateKe
     { op: 'invalidate', topic: 'keys' },
   ])
   if (!outcome.done && !(await hasKey())) throw new Error('another node has begun to make the issuer key')
+}
+
+/** Passkeys belong to the host of the issuer. */
+async function warnOfPasskeys({ store, settings, log }: Core): Promise<void> {
+  const { id: host } = settings.relyingParty
+  const passkeys = await store.operators.countPasskeysBeside(host)
+  if (passkeys > 0)
+    log.warn(
+      { passkeys, host },
+      'passkeys were registered for another address of this server, and do not work any more: their owners need a new link (mayfly console --operator EMAIL)',
+    )
 }
 
 interface HostNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {

@@ -8,7 +8,14 @@ import { sync } from '../files/sync.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { moveToPostgres } from '../store/move.ts'
-import { type CopyFacts, checkCopy, copyStore, openForCopy, requireOwnSchema } from '../store/sqlite/copy.ts'
+import {
+  type CopyFacts,
+  checkCopy,
+  copyStore,
+  endLogins,
+  openForCopy,
+  requireOwnSchema,
+} from '../store/sqlite/copy.ts'
 import { lockDirectory } from '../store/sqlite/file.ts'
 import { backupDraft, removeDrafts, restoreDraft } from './drafts.ts'
 import { withRightsOf } from './rights.ts'
@@ -87,6 +94,7 @@ async function place(
       throw new StoreRefused(
         `${file} was sealed with another master key than the one given. Name the right key with --master-key-file`,
       )
+    endLogins(draft)
     const { size } = await sync(draft)
     if (databaseUrl === undefined) {
       await rename(draft, join(dataDir, 'mayfly.db'))

@@ -2,6 +2,7 @@ import { createAgent } from '../core/agents/create-agent.ts'
 import { createBackend } from '../core/backends/configure-backend.ts'
 import type { Actor, LocalCaller } from '../core/caller.ts'
 import type { Core } from '../core/context.ts'
+import { makeLoginLink } from '../core/sessions/login-links.ts'
 import { openLineSink } from '../log/line-sink.ts'
 
 /**
@@ -19,6 +20,7 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
     print([
       `Mayfly listens on ${base}; its data is in ${at.dataDir}.`,
       `Create another agent:  ${createLine(base)}`,
+      ...(await consoleLines(core, actor)),
       '',
     ])
     return
@@ -56,9 +58,15 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
     '',
     'On this machine an administrator needs no credentials:',
     `  ${createLine(base)}`,
+    ...(await consoleLines(core, actor)),
     `API documentation: ${base}/docs`,
     '',
   ])
+}
+
+async function consoleLines(core: Core, actor: Actor<LocalCaller>): Promise<string[]> {
+  const { url } = await makeLoginLink(core, actor, undefined)
+  return ['Log in with a browser, within a minute (npx mayfly console prints another link):', `  ${url}`]
 }
 
 function createLine(base: string): string {

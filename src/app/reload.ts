@@ -11,6 +11,7 @@ import { announceNode, type NodeState } from '../core/server/nodes.ts'
 import type { NextConfiguration, ReadConfiguration } from '../core/server/reload-server.ts'
 import { ConfigError, type Fault } from '../domain/fault.ts'
 import { loopbackForms } from '../domain/loopback.ts'
+import { relyingPartyOf } from '../domain/relying-party.ts'
 import type { Log, Logger } from '../log/log.ts'
 import { type Recipes, readRecipes } from './recipes.ts'
 import { describeNode } from './this-node.ts'
@@ -174,5 +175,10 @@ export function unchanging(config: Config): ConfigSource {
 export function settingsOf(all: Config): Settings {
   const { databaseUrl: _, masterKey: __, pluginEnv: ___, notify: ____, ...config } = all
   const { issuer, previousIssuers } = config
-  return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
+  return {
+    ...config,
+    issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms),
+    relyingParty: relyingPartyOf(issuer),
+    version: VERSION,
+  }
 }

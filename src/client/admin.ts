@@ -1,5 +1,6 @@
 import type { Authorizer } from './authorize.ts'
 import { pages } from './paging.ts'
+import { createPeople } from './people.ts'
 import { type Route, requestThrough } from './routes.ts'
 import type { CallOptions } from './send.ts'
 import type * as wire from './wire.ts'
@@ -25,6 +26,7 @@ export function createAdmin(authorizer: Authorizer) {
   const list = <R extends Route>(route: R, filter: object, page: Page) =>
     pages(authorizer, route, filter, page)
   return {
+    ...createPeople(authorizer),
     agents: {
       /** Oldest first. */
       list: (page: Page = {}) => list('GET /v1/admin/agents', {}, page),

@@ -5,6 +5,7 @@ import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as health from '../api/health.ts'
 import type * as oauth from '../api/oauth.ts'
+import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
 import type * as v1 from '../api/v1.ts'
 
@@ -58,6 +59,10 @@ export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>
+export type Operator = Static<typeof people.Operator>
+export type InviteOperator = Sent<Static<typeof people.InviteOperator>>
+export type InvitedOperator = Static<typeof people.InvitedOperator>
+export type ChangeOperator = Sent<Static<typeof people.ChangeOperator>>
 export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 
 /** The query of a listing, without its page. */

@@ -1,5 +1,7 @@
 import type { AgentBounds } from '../domain/agent.ts'
+import type { AskedRequest } from '../domain/canonical-request.ts'
 import type { HeldScopes } from '../domain/scope.ts'
+import type { Session } from '../domain/session.ts'
 
 /** Where a request came from, for the audit. */
 export interface Origin {
@@ -48,6 +50,38 @@ export interface AgentCaller {
   readonly generation: number
 }
 
+/** A person with a session of the console. */
+export interface OperatorCaller {
+  readonly kind: 'operator'
+  readonly operatorId: string
+  readonly email: string
+  /** Admin scopes, and scopes of backends that they may grant to agents. */
+  readonly scopes: readonly string[]
+  /** As it was when the request was authenticated; every commit requires that it is still so. */
+  readonly session: Session
+  readonly method: 'session'
+  /** What they ask for, where the route may want it confirmed. */
+  readonly asked: AskedRequest | undefined
+  /** That they have confirmed exactly this request. */
+  readonly confirmation: Confirmation | undefined
+  readonly generation: number
+}
+
+/** What a later check needs to see that a person confirmed these bytes. All but the times are base64url. */
+export interface Confirmation {
+  /** The canonical JSON of the request; its SHA-256 is the challenge. */
+  readonly request: string
+  readonly passkeyId: string
+  /** COSE key. */
+  readonly publicKey: string
+  readonly clientDataJson: string
+  readonly authenticatorData: string
+  readonly signature: string
+  /** The relying party and its origin at that time. */
+  readonly rpId: string
+  readonly origin: string
+}
+
 /** The local host (decisions.md §2.3): no agent, every admin permission, nothing else. */
 export interface LocalCaller {
   readonly kind: 'local'
@@ -55,7 +89,7 @@ export interface LocalCaller {
   readonly generation: number
 }
 
-export type Caller = AgentCaller | LocalCaller
+export type Caller = AgentCaller | OperatorCaller | LocalCaller
 
 /**
  * Who acts, and from where: what a use case needs to permit, to commit and to record. Made once, when a request is

@@ -1,9 +1,10 @@
 import { secretsEnd } from '../domain/agent.ts'
 import { JWT_TOLERANCE_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
+import { sessionEnd } from '../domain/session.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
-import type { Actor, AgentCaller, Caller } from './caller.ts'
+import type { Actor, AgentCaller, Caller, OperatorCaller } from './caller.ts'
 import type { Core } from './context.ts'
 
 /** How often a change is committed again because its agent changed but may still make it. */
@@ -11,7 +12,8 @@ const TRIES = 5
 
 /**
  * Commits a change for `actor`. Throws `unauthorized` unless the token or secret that authenticated an agent is still valid
- * at the moment of the commit. Throws `store_unavailable` when the store cannot be written,
+ * at the moment of the commit, or the session of an operator still lives. Throws `conflict` when the operator was changed
+ * since the request was authenticated. Throws `store_unavailable` when the store cannot be written,
  * or the `code` given instead. The use case interprets a refused change.
  */
 export async function commit(
@@ -36,6 +38,7 @@ async function commitWhileValid(
   change: Change,
   options: CommitOptions,
 ): Promise<Outcome> {
+  if (caller?.kind === 'operator') return commitInSession(core, caller, change, options)
   if (caller?.kind !== 'agent') return core.store.commit(change, options)
   const token = whileTokenValid(caller)
   let version: number | undefined = caller.version
@@ -49,6 +52,42 @@ async function commitWhileValid(
     version = await versionNow(core, caller)
   }
   throw changedMeanwhile()
+}
+
+async function commitInSession(
+  core: Pick<Core, 'store'>,
+  caller: OperatorCaller,
+  change: Change,
+  options: CommitOptions,
+): Promise<Outcome> {
+  const { session } = caller
+  const { sessions, now } = core.store
+  if (sessionEnd(session) <= now()) throw sessionEnded()
+  const outcome = await core.store.commit(
+    [sessions.requireUnchanged(session), ...withConfirmation(caller, change)],
+    options,
+  )
+  if (outcome.done) return outcome
+  if (outcome.step > 0) return { ...outcome, step: outcome.step - 1 }
+  throw (await sessions.find(session.id)) === undefined
+    ? sessionEnded()
+    : changedMeanwhile('Your own rights were changed in the meantime; try again.')
+}
+
+/** The first entry of a confirmed act keeps what shows that this person confirmed these bytes. */
+function withConfirmation({ confirmation }: OperatorCaller, change: Change): Change {
+  if (confirmation === undefined) return change
+  const at = change.findIndex((step) => step.op === 'insert' && step.table === 'audit')
+  return change.map((step, index) => {
+    if (index !== at || step.op !== 'insert' || step.table !== 'audit') return step
+    const details = JSON.stringify({ ...JSON.parse(step.row.details ?? '{}'), confirmation })
+    return { ...step, row: { ...step.row, details } }
+  })
+}
+
+/** For a session that has ended, or never was. */
+export function sessionEnded(): Problem {
+  return new Problem('unauthorized', { message: 'The session has ended; log in again.', invalidToken: true })
 }
 
 /** As `commit`, for a change that only a race can refuse: throws `conflict`, so that the client tries again. */
@@ -102,7 +141,7 @@ function tokenEnded(): Problem {
 
 /**
  * For a change that grants something: it holds only if the caller still lives and is unchanged since authentication. The
- * local host does not end.
+ * local host does not end, and every commit of an operator requires it.
  */
 export function whileUnchanged({ caller }: Actor): Step[] {
   return caller.kind === 'agent'
@@ -115,6 +154,6 @@ export function requireUnchanged(outcome: Outcome): void {
   if (!outcome.done && outcome.reason === 'guard') throw changedMeanwhile()
 }
 
-function changedMeanwhile(): Problem {
-  return new Problem('conflict', { message: 'Your own agent was changed in the meantime; try again.' })
+function changedMeanwhile(message = 'Your own agent was changed in the meantime; try again.'): Problem {
+  return new Problem('conflict', { message })
 }

@@ -1,6 +1,7 @@
 import type { Registry } from '../backends/open-backends.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
+import type { RelyingParty } from '../domain/relying-party.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'
 import type { Trace } from '../domain/trace.ts'
 import type { Hasher } from '../keys/bearer.ts'
@@ -55,6 +56,8 @@ export interface Settings {
   readonly issuer: string
   /** The audiences that an agent may sign for: the issuer, the previous ones, and each under the names of the loopback. */
   readonly issuerNames: readonly string[]
+  /** As browsers and passkeys know this server. */
+  readonly relyingParty: RelyingParty
   readonly accessTokenTtlMs: number
   /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]

@@ -8,7 +8,7 @@ import type { Core } from './context.ts'
  */
 export function requireWhole(core: Pick<Core, 'denials'>, actor: Actor): void {
   const { caller } = actor
-  if (caller.kind === 'local' || !caller.isNarrowed) return
+  if (caller.kind !== 'agent' || !caller.isNarrowed) return
   core.denials.record(actor, { action: 'auth.failed', details: { reason: 'narrowed_token' } })
   throw new Problem('insufficient_scope', {
     message: 'This requires a token with all scopes of its agent; log in without naming scopes.',

@@ -64,6 +64,18 @@ export const ACTION_MEANING = {
     'A plugin could not be added or started, or a process of it ended; `details.reason` says why. Repetitions within a minute are one entry with `details.repeated`.',
   'server.reloaded':
     'The server read its configuration again; `details.changed` names the settings that are others now. `failed` if nothing was changed; `details.faults` has the place of each fault.',
+  'operator.invited':
+    'Somebody was invited to become an operator, or to log in again; `details` has the operator and the scopes.',
+  'operator.created': 'A person logged in for the first time, and is an operator from then on.',
+  'operator.changed':
+    'The name or the scopes of an operator changed; `details` has what was added and removed.',
+  'operator.deleted': 'An operator was removed, with all their sessions, passkeys and links.',
+  'operator.link_made':
+    "A link was made on the server's own machine that logs an operator in once; `details.kind` is `first` where there was none.",
+  'session.started': 'An operator logged in; `details.method` says how.',
+  'session.ended': 'A session of an operator ended; `details.reason` says why.',
+  'passkey.added': 'An operator registered a passkey; `details` has its public key.',
+  'passkey.removed': 'A passkey of an operator was removed, and the sessions that it had started ended.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",
   'auth.failed':

@@ -2,7 +2,7 @@ import type { Action } from './actions.ts'
 
 /** Who did it and from where. */
 export interface AuditTrace {
-  /** An agent's id, `local` or `system`. */
+  /** An agent's id, `operator:` and an e-mail address, `local` or `system`. */
   readonly actor: string
   readonly ipAddress: string | null
   readonly userAgent: string | null

@@ -10,6 +10,9 @@ export const ID_PREFIX = {
   audit: 'aud_',
   request: 'req_',
   backend: 'be_',
+  operator: 'op_',
+  session: 'ses_',
+  passkey: 'pk_',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIX

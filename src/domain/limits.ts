@@ -59,6 +59,27 @@ export const TOKENS_PER_MINUTE = 600
 /** Commits and tags that one agent has signed. */
 export const SIGNATURES_PER_MINUTE = 600
 
+/** A session of an operator: its longest life, how long it may be idle, and how exactly its last use is known. */
+export const SESSION_MS = 12 * HOUR_MS
+export const SESSION_IDLE_MS = 30 * MINUTE_MS
+export const SESSION_USE_MS = MINUTE_MS
+/** Of one operator; one more ends the oldest. */
+export const MAX_SESSIONS = 20
+export const MAX_PASSKEYS = 20
+/** A link for one login, an invitation, and the time to type the name of the first operator. */
+export const LOGIN_LINK_MS = MINUTE_MS
+export const INVITATION_MS = DAY_MS
+export const NAMING_MS = 10 * MINUTE_MS
+/** After a login by a link, within which one passkey may be registered. */
+export const REGISTER_MS = 10 * MINUTE_MS
+/** How long the answer to a challenge may take. */
+export const CHALLENGE_MS = 5 * MINUTE_MS
+/** Challenges that one session is given. */
+export const CHALLENGES_PER_MINUTE = 60
+/** Failed logins and confirmations, per operator or link and address, and per address. */
+export const LOGIN_FAILURES_PER_MINUTE = 10
+export const LOGIN_FAILURES_PER_ADDRESS = 100
+
 /** One call to an upstream, and its largest reply. */
 export const UPSTREAM_TIMEOUT_MS = 10_000
 export const MAX_UPSTREAM_BYTES = 262_144

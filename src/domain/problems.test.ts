@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { invalid, PROBLEMS, Problem, type ProblemCode } from './problems.ts'
 
-/** The six codes of the specification, those of decisions §1.5, and `not_allowed` of ADR 0013, independent of the table. */
+/** The six codes of the specification, those of decisions §1.5, and those that operators need, independent of the table. */
 const EXPECTED: Record<string, number> = {
   invalid_request: 400,
   ttl_exceeded: 400,
@@ -9,9 +9,11 @@ const EXPECTED: Record<string, number> = {
   scope_not_allowed: 403,
   insufficient_scope: 403,
   not_allowed: 403,
+  confirmation_required: 403,
   backend_not_found: 404,
   credential_not_found: 404,
   agent_not_found: 404,
+  operator_not_found: 404,
   enrollment_not_found: 404,
   not_found: 404,
   method_not_allowed: 405,

@@ -30,6 +30,12 @@ export const PROBLEMS = {
     message: 'The rules of this server do not allow this.',
     advice: 'The message names what the operator forbids; see `signing_identity` and `signing_key_export`.',
   },
+  confirmation_required: {
+    status: 403,
+    message: 'Confirm this with a passkey.',
+    advice:
+      'Have the passkey sign `error.options`, and repeat the same request with the answer in `Mayfly-Confirmation`. Empty options: register a passkey first. Only sessions of operators get this.',
+  },
   backend_not_found: {
     status: 404,
     message: 'There is no such backend.',
@@ -41,6 +47,11 @@ export const PROBLEMS = {
     advice: 'The id is unknown, or the credential is not yours.',
   },
   agent_not_found: { status: 404, message: 'There is no such agent.', advice: 'See `GET /v1/admin/agents`.' },
+  operator_not_found: {
+    status: 404,
+    message: 'There is no such operator.',
+    advice: 'See `GET /v1/admin/operators`.',
+  },
   enrollment_not_found: {
     status: 404,
     message: 'There is no such enrollment.',
@@ -142,6 +153,8 @@ export interface ProblemOptions {
   invalidToken?: boolean
   /** The route takes a user name and a password: the challenge of a 401 is that of RFC 7617. */
   basic?: boolean
+  /** What a passkey is to sign; becomes `error.options`. */
+  options?: object
 }
 
 /** An expected 4xx or 5xx answer. Its message is public. */
@@ -155,6 +168,7 @@ export class Problem extends Error {
   readonly isLogged: boolean
   readonly invalidToken: boolean
   readonly basic: boolean
+  readonly options: object | undefined
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     super(
@@ -169,6 +183,7 @@ export class Problem extends Error {
     this.isLogged = options.logged ?? false
     this.invalidToken = options.invalidToken ?? false
     this.basic = options.basic ?? false
+    this.options = options.options
   }
 }
 

@@ -6,6 +6,7 @@ import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
 import { createHealthRecorder } from '../core/notifications/record-health.ts'
 import { createAgeWatch, type ServerCertificate } from '../core/notifications/watch-ages.ts'
+import { expireSessions } from '../core/sessions/end-session.ts'
 import { startLoop } from './loop.ts'
 import { createPrune } from './prune.ts'
 import { createReconcile } from './reconcile.ts'
@@ -90,6 +91,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
       await health.record()
       return false
     }),
+    startLoop('sessions', TIDY_MS, core.log, () => expireSessions(core)),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),
     ...(options.retentionMs > 0
       ? [startLoop('prune', TIDY_MS, core.log, createPrune(core, options.retentionMs))]

@@ -23,6 +23,9 @@ const KEY_BODY = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC'
 const SECRETS: readonly [string, string, string][] = [
   ['bearer', `ckr_${HEX48}`, HEX48],
   ['bearer in capitals', `CKR_${HEX48.toUpperCase()}`, HEX48.toUpperCase()],
+  ['cookie of a session', `mfs_${HEX48}00112233445566ff`, HEX48],
+  ['link', `http://localhost:1/console#link=mfl_${HEX48}00112233445566ff`, HEX48],
+  ['key of a page', `mfk_${HEX48}00112233445566ff`, HEX48],
   ['short piece of a bearer', 'ckr_deadbeef', 'deadbeef'],
   ['client secret', `cks_${HEX48}00112233445566ff`, HEX48],
   ['JWT', `eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZyJ9.${KEY_BODY}`, KEY_BODY],

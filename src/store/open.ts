@@ -10,9 +10,11 @@ import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createMeta } from './tables/meta.ts'
+import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
 import { createReceivers } from './tables/receivers.ts'
 import { createSealed } from './tables/sealed.ts'
+import { createSessions } from './tables/sessions.ts'
 import { createTokens } from './tables/tokens.ts'
 
 export interface StoreOptions {
@@ -52,6 +54,8 @@ export function createStore(engine: Engine) {
     tokens: createTokens(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),
+    operators: createOperators(engine),
+    sessions: createSessions(engine),
     audit: createAudit(engine),
     sealed: createSealed(engine),
   }

@@ -75,6 +75,38 @@ const NEEDED: Record<RouteName, string> = {
   'POST /v1/admin/keys/rotate': 'admin:keys:write',
   'GET /v1/admin/nodes': 'admin:metrics:read',
   'POST /v1/admin/reload': 'admin:server:write',
+  'GET /v1/admin/me': 'reader',
+  'GET /v1/admin/operators': 'admin:operators:read',
+  'POST /v1/admin/operators': 'admin:operators:write',
+  'GET /v1/admin/operators/:id': 'reader',
+  'PATCH /v1/admin/operators/:id': 'admin:operators:write',
+  'DELETE /v1/admin/operators/:id': 'admin:operators:write',
+  'POST /v1/admin/operators/:id/invitation': 'admin:operators:write',
+  'GET /v1/admin/operators/:id/passkeys': 'reader',
+  'DELETE /v1/admin/operators/:id/passkeys/:passkey': 'reader',
+  'DELETE /v1/admin/operators/:id/sessions': 'reader',
+  'GET /v1/admin/sessions': 'reader',
+  'DELETE /v1/admin/sessions/:id': 'reader',
+  'POST /v1/admin/console/links': 'admin:operators:write',
+  'POST /v1/console/login/link': 'public',
+  'POST /v1/console/login/options': 'public',
+  'POST /v1/console/login/passkey': 'public',
+  'POST /v1/console/logout': 'session',
+  'POST /v1/console/passkeys/options': 'session',
+  'POST /v1/console/passkeys': 'session',
+  'GET /console': 'public',
+  'GET /console/console.js': 'public',
+  'GET /console/console.css': 'public',
+}
+
+/** Operators read and end what is their own; an agent has nothing there, and needs the scope. */
+const OWN_OF_OPERATORS: Partial<Record<RouteName, string>> = {
+  'GET /v1/admin/operators/:id': 'admin:operators:read',
+  'GET /v1/admin/operators/:id/passkeys': 'admin:operators:read',
+  'DELETE /v1/admin/operators/:id/passkeys/:passkey': 'admin:operators:write',
+  'DELETE /v1/admin/operators/:id/sessions': 'admin:operators:write',
+  'GET /v1/admin/sessions': 'admin:operators:read',
+  'DELETE /v1/admin/sessions/:id': 'admin:operators:write',
 }
 
 const ADMIN_SCOPES = [...new Set(Object.values(NEEDED))].filter((needed) => needed.startsWith('admin:'))
@@ -182,6 +214,16 @@ describe.each(rows)('%s', (name, needed) => {
   if (!HARMFUL.includes(name))
     test('an agent without an admin scope', async () => {
       const reply = await knock(name, `Bearer ${plain.token}`)
+      if (needed === 'session') {
+        expect([reply.status, reply.code]).toEqual([401, 'unauthorized'])
+        return
+      }
+      const own = OWN_OF_OPERATORS[name]
+      if (own !== undefined) {
+        expect([reply.status, reply.code]).toEqual([403, 'insufficient_scope'])
+        expect(passed(await knock(name, `Bearer ${(holders.get(own) as NewAgent).token}`))).toBe(true)
+        return
+      }
       if (!needed.startsWith('admin:')) {
         expect(passed(reply) || name === 'GET /v1/enroll/:id/status').toBe(true)
         return
@@ -206,7 +248,8 @@ describe.each(rows)('%s', (name, needed) => {
   if (!HARMFUL.includes(name))
     test('the local host without credentials', async () => {
       const reply = await knock(name, undefined)
-      if (needed === 'agent') expect([reply.status, reply.code]).toEqual([401, 'unauthorized'])
+      if (needed === 'agent' || needed === 'session')
+        expect([reply.status, reply.code]).toEqual([401, 'unauthorized'])
       else expect(passed(reply) || name === 'GET /v1/enroll/:id/status').toBe(true)
     })
 })

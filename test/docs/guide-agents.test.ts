@@ -68,3 +68,13 @@ test('docs/guides/end-an-agent.md works as shown', async () => {
   expect((await reviewer.client.get('/v1/status')).status).toBe(401)
   expect(await audited(reviewer, 'credential.revoked')).toHaveLength(1)
 })
+
+test('docs/guides/people.md works as shown', async () => {
+  await runGuide('docs/guides/people.md', {
+    env,
+    cwd: world.home,
+    replace: [['localhost:8700', `localhost:${new URL(world.url).port}`]],
+  })
+  const { body } = await world.app.admin('GET', '/v1/admin/audit?action=operator.deleted')
+  expect(body).toHaveLength(1)
+})

@@ -3,6 +3,8 @@ const CHANGING: readonly RegExp[] = [
   /\b(?:enr|cred|ag|agent|req|aud)_(?:[0-9a-z]{26}\b|…)/g,
   /\bmf_(?:[0-9a-z]{10,}(?:_[0-9a-z]+)?\b|…)/g,
   /\bck[rs]_(?:[0-9a-f]{48,64}\b|…)/g,
+  /\b(?:op|ses|pk)_(?:[0-9a-z]{26}\b|…)/g,
+  /\bmf[slk]_(?:[0-9a-f]{64}\b|…)/g,
   /\beyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){0,2}/g,
   /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g,
   /\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?/g,

@@ -55,7 +55,8 @@ export async function runGuide(path: string, options: GuideOptions): Promise<Ste
   return results
 }
 
-const SECRET = /\bck[rs]_[0-9a-f]{40}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|change-me|BEGIN [A-Z ]*PRIVATE KEY/
+const SECRET =
+  /\bck[rs]_[0-9a-f]{40}|\bmf[slk]_[0-9a-f]{40}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|change-me|BEGIN [A-Z ]*PRIVATE KEY/
 
 /** Files with secrets that others than their owner can read. */
 async function findOpenSecrets(directory: string): Promise<string[]> {

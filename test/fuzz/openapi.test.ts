@@ -114,7 +114,12 @@ const NEED_SOCKET = new Set([
   'POST /v1/admin/plugins',
   'DELETE /v1/admin/plugins/{name}',
   'POST /v1/admin/reload',
+  'POST /v1/admin/console/links',
 ])
+
+/** The page of the console, a passkey, or an operator's address: what these refuse is drawn here, not what they do. */
+const NEED_PERSON =
+  /\/v1\/console\/|\/v1\/admin\/sessions\/|^(?:POST|PATCH|DELETE) \/v1\/admin\/operators|operators\/\{id\}/
 
 function usesDeadUpstream(drawn: Drawn, target: string, body: Buffer | undefined): boolean {
   if (NEED_UPSTREAM.has(drawn.operation)) return /\/dead\//i.test(target)
@@ -188,6 +193,7 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
       !NEED_UPSTREAM.has(operation) &&
       !NEED_SOCKET.has(operation) &&
       operation !== NEED_RECEIVER &&
+      !NEED_PERSON.test(operation) &&
       ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 400),
   )
   expect(neverSucceeded, 'every operation has succeeded at least once').toEqual([])

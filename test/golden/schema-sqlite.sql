@@ -69,6 +69,15 @@ CREATE TABLE backends (
     ended_at integer, ending text, rotation text, rotate_root_after_ms integer, root_set_at integer,
     PRIMARY KEY (uid)
   ) STRICT;
+CREATE TABLE challenges (
+    challenge text NOT NULL,
+    purpose text NOT NULL,
+    session_id text NOT NULL,
+    nonce text NOT NULL,
+    made_at integer NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (challenge)
+  ) STRICT;
 CREATE TABLE credentials (
     id text NOT NULL,
     agent_id text NOT NULL,
@@ -136,10 +145,48 @@ CREATE TABLE issuer_keys (
     retires_at integer,
     PRIMARY KEY (kid)
   ) STRICT;
+CREATE TABLE login_links (
+    secret_hash text NOT NULL,
+    kind text NOT NULL,
+    operator_id text,
+    created_at integer NOT NULL,
+    created_by text NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (secret_hash)
+  ) STRICT;
 CREATE TABLE meta (
     key text NOT NULL,
     value text NOT NULL,
     PRIMARY KEY (key)
+  ) STRICT;
+CREATE TABLE operators (
+    id text NOT NULL,
+    email text NOT NULL,
+    name text NOT NULL,
+    scopes text NOT NULL,
+    backend_scopes text NOT NULL,
+    version integer NOT NULL,
+    logins integer NOT NULL,
+    created_at integer NOT NULL,
+    created_by text NOT NULL,
+    joined_at integer,
+    last_login_at integer,
+    ended_at integer,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE TABLE passkeys (
+    id text NOT NULL,
+    operator_id text NOT NULL,
+    credential_id text NOT NULL,
+    name text NOT NULL,
+    public_key text NOT NULL,
+    counter integer NOT NULL,
+    backup text NOT NULL,
+    transports text NOT NULL,
+    rp_id text NOT NULL,
+    created_at integer NOT NULL,
+    last_used_at integer,
+    PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE plugins (
     name text NOT NULL,
@@ -166,6 +213,22 @@ CREATE TABLE revoked_tokens (
     jti text NOT NULL,
     expires_at integer NOT NULL,
     PRIMARY KEY (jti)
+  ) STRICT;
+CREATE TABLE sessions (
+    id text NOT NULL,
+    operator_id text NOT NULL,
+    secret_hash text NOT NULL,
+    key_hash text NOT NULL,
+    method text NOT NULL,
+    passkey_id text,
+    version integer NOT NULL,
+    created_at integer NOT NULL,
+    last_used_at integer NOT NULL,
+    expires_at integer NOT NULL,
+    may_register_until integer,
+    ip_address text,
+    user_agent text,
+    PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE signing_keys (
     key_id text NOT NULL,
@@ -213,6 +276,11 @@ CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT N
 CREATE INDEX enrollments_status ON enrollments (status, id);
 CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+CREATE UNIQUE INDEX operators_living_email ON operators (email) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX passkeys_credential ON passkeys (credential_id);
+CREATE INDEX passkeys_operator ON passkeys (operator_id);
 CREATE INDEX revoked_tokens_expiry ON revoked_tokens (expires_at);
+CREATE INDEX sessions_operator ON sessions (operator_id);
+CREATE UNIQUE INDEX sessions_secret ON sessions (secret_hash);
 CREATE UNIQUE INDEX signing_keys_key ON signing_keys (key_id);
 CREATE INDEX used_proofs_expiry ON used_proofs (expires_at);

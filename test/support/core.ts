@@ -9,6 +9,7 @@ import { closeCore, createCore } from '../../src/core/create-core.ts'
 import { newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { lowestBodyAt } from '../../src/domain/ids.ts'
+import { relyingPartyOf } from '../../src/domain/relying-party.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
 import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
@@ -44,6 +45,7 @@ const SETTINGS: Settings = {
   version: 'test',
   issuer: 'https://mayfly.test',
   issuerNames: ['https://mayfly.test'],
+  relyingParty: relyingPartyOf('https://mayfly.test'),
   accessTokenTtlMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',

@@ -7,6 +7,8 @@ import type { Credential } from '../../src/domain/credential.ts'
 import { type Enrollment, UNDECIDED } from '../../src/domain/enrollment.ts'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
 import type { IssuerKey } from '../../src/domain/issuer-key.ts'
+import type { Operator } from '../../src/domain/operator.ts'
+import type { Passkey, Session } from '../../src/domain/session.ts'
 import type { SigningKey } from '../../src/domain/signing-key.ts'
 import type { Engine } from '../../src/store/engine/engine.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
@@ -290,6 +292,63 @@ export function idempotencyRow(set: Partial<IdempotencyRow> = {}): IdempotencyRo
     erase_at: T0 + 300_000,
     expires_at: T0 + 86_400_000,
     repeated_at: null,
+    ...set,
+  }
+}
+
+export function newOperator(set: Partial<Operator> = {}): Operator {
+  const body = newBody()
+  return {
+    id: `op_${body}`,
+    email: `${body}@example.com`,
+    name: 'Alice',
+    scopes: ['admin:*'],
+    backendScopes: ['*'],
+    version: 1,
+    logins: 0,
+    createdAt: T0,
+    createdBy: 'local',
+    joinedAt: null,
+    lastLoginAt: null,
+    endedAt: null,
+    ...set,
+  }
+}
+
+export function newSession(operatorId: string, set: Partial<Session> = {}): Session {
+  const body = newBody()
+  return {
+    id: `ses_${body}`,
+    operatorId,
+    secretHash: `secret ${body}`,
+    keyHash: `key ${body}`,
+    method: 'link',
+    passkeyId: null,
+    version: 1,
+    createdAt: T0,
+    lastUsedAt: T0,
+    expiresAt: T0 + 1_000,
+    mayRegisterUntil: null,
+    ipAddress: '192.0.2.1',
+    userAgent: null,
+    ...set,
+  }
+}
+
+export function newPasskey(operatorId: string, set: Partial<Passkey> = {}): Passkey {
+  const body = newBody()
+  return {
+    id: `pk_${body}`,
+    operatorId,
+    credentialId: `credential ${body}`,
+    name: 'laptop',
+    publicKey: 'pQECAyYgASFY',
+    counter: 0,
+    backup: 'none',
+    transports: ['internal'],
+    rpId: 'mayfly.test',
+    createdAt: T0,
+    lastUsedAt: null,
     ...set,
   }
 }

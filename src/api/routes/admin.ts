@@ -40,6 +40,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/agents': {
     ...ofAgents('admin:agents:write', 'agent.created'),
+    confirm: true,
     id: 'createAgent',
     summary: 'Create an agent; its secrets are shown here and never again',
     body: admins.CreateAgent,
@@ -58,6 +59,7 @@ export const ADMIN = {
   },
   'PATCH /v1/admin/agents/:name': {
     ...ofAgents('admin:agents:write', 'agent.changed'),
+    confirm: true,
     id: 'changeAgent',
     summary: 'Change the scopes, expiry, audiences or description of an agent',
     description:
@@ -70,6 +72,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/agents/:name/rotate': {
     ...ofAgents('admin:agents:write', 'agent.rotated'),
+    confirm: true,
     id: 'rotateAgent',
     summary:
       'Replace the token and the client secret of an agent; the new ones are shown here and never again',
@@ -82,6 +85,7 @@ export const ADMIN = {
   },
   'DELETE /v1/admin/agents/:name': {
     ...ofAgents('admin:agents:write', 'agent.deleted'),
+    confirm: true,
     id: 'deleteAgent',
     summary: 'Delete an agent; its token ends and its credentials are revoked',
     params: admins.NameParam,
@@ -129,6 +133,7 @@ export const ADMIN = {
   },
   'DELETE /v1/admin/backends/:name': {
     ...ofBackends('admin:backends:write', 'backend.deleted'),
+    confirm: true,
     id: 'deleteBackend',
     summary: 'Delete a backend; with very many credentials it answers 202, and the deletion goes on',
     params: BackendParam,
@@ -209,6 +214,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/pending/:id/approve': {
     ...ofEnrollments('admin:enrollments:write', 'enrollment.approved'),
+    confirm: true,
     id: 'approveEnrollment',
     summary: 'Approve, optionally with other scopes or for a limited time',
     params: enrollment.EnrollmentId,
@@ -302,6 +308,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/keys/rotate': {
     ...ofKeys('admin:keys:write', 'keys.rotated'),
+    confirm: true,
     id: 'rotateKeys',
     summary: 'Sign with a new key; issued tokens end at once, or after the grace period',
     body: optionalBody(admins.RotateKeys),

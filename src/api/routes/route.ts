@@ -6,11 +6,12 @@ import type { ProblemCode } from '../../domain/problems.ts'
  * Who may call a route.
  * - `public`: no authentication; credentials in the request are ignored.
  * - `agent`: an agent's token with any scope; core refuses a narrowed token actions that outlive it (`requireWhole`).
- * - `reader`: an agent's token, or the local host.
- * - `admin`: the named scope, or the local host (decisions.md §2.3).
+ * - `reader`: an agent's token, an operator's session, or the local host.
+ * - `admin`: the named scope, held by an agent or an operator, or the local host (decisions.md §2.3).
+ * - `session`: an operator's session, and nothing else.
  */
 export interface RouteRule {
-  readonly access: 'public' | 'agent' | 'reader' | 'admin'
+  readonly access: 'public' | 'agent' | 'reader' | 'admin' | 'session'
   readonly scope?: string
   /** Whose resources the route reaches. */
   readonly owner?: 'own' | 'own_or_admin' | 'all'
@@ -19,6 +20,8 @@ export interface RouteRule {
   /** Limits in addition to those of every request. */
   readonly limits?: string
   readonly audit?: Action
+  /** Core may ask an operator to confirm the request with a passkey (`core/confirm.ts`). */
+  readonly confirm?: true
 }
 
 /** All that the server, the OpenAPI document and the client know of a route. */

@@ -11,7 +11,7 @@ import { openAdminClient } from '../session/admin.ts'
 
 const OPTIONS = {
   ...FILTERS,
-  actor: text('<name>', 'only actions of this agent, of `local` or of `system`'),
+  actor: text('<name>', 'only actions of this agent, of operator:EMAIL, of `local` or of `system`'),
   action: text('<action>', 'only this action, such as credential.issued'),
   credential: text('<id>', 'only this credential'),
   since: text('<time>', 'from this time on: 2026-01-31T12:00:00Z, or 1h for an hour ago'),
@@ -25,16 +25,25 @@ type Options = ValuesOf<typeof OPTIONS>
 
 const LIMIT = 50
 /** Actors that are no agents. */
-const BY_MAYFLY = new Set(['local', 'system'])
+const isNoAgent = (actor: string) => ['local', 'system'].includes(actor) || actor.startsWith('operator:')
 
 export const verb = defineVerb({
   description:
-    'Prints the newest audit entries that match, newest last. With --json, prints one object per line.',
+    'Prints the newest audit entries that match, newest last. With --json, prints one object per line. With `verify-confirmation`, checks one entry: the signature of the passkey over the exact request, and that the audit has this passkey as one of that operator.',
+  arguments: [
+    {
+      name: '[verify-confirmation]',
+      description: 'check that an operator confirmed what an entry records, with a passkey',
+      choices: ['verify-confirmation'],
+    },
+    { name: '[entry]', description: 'the entry to check: aud_…' },
+  ],
   options: OPTIONS,
   examples: {
     'mayfly audit --since 1h': 'the last hour',
     'mayfly audit --follow --agent ci-42': 'watch an agent',
     'mayfly audit --actor alice --since 1d': 'everything an administrator did',
+    'mayfly audit verify-confirmation aud_06dzq5t9w3k7n1c6v4x8m2p0hd': 'who confirmed this, and what exactly',
     'mayfly audit --all --json --action credential.issued':
       'every issued credential, one JSON object per line',
   },
@@ -43,7 +52,8 @@ export const verb = defineVerb({
     return { ...AuditEntry, description: 'one object per line' }
   },
   ...ADMIN,
-  run: async (context, options) => {
+  run: async (context, options, verify, id) => {
+    if (verify !== undefined) return (await import('../admin/confirmed-entry.ts')).verifyEntry(context, id)
     const limit = limitOf(options)
     const { backend, agent, actor, action, credential, since, until } = options
     if (options.follow === true && until !== undefined)
@@ -51,7 +61,7 @@ export const verb = defineVerb({
     await checkAction(action)
     const client = await openAdminClient(context)
     const filter = { backend, agent, actor, action, credential, since, until }
-    const names = { backend, agent: agent ?? (BY_MAYFLY.has(actor ?? 'local') ? undefined : actor) }
+    const names = { backend, agent: agent ?? (isNoAgent(actor ?? 'local') ? undefined : actor) }
     if (options.follow === true) await requireKnown(client, names)
     const batches =
       options.follow === true

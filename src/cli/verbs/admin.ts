@@ -6,6 +6,7 @@ const kind = () => import('../commands/kind.ts')
 const plugin = () => import('../../operations/plugin.ts')
 const keys = () => import('../commands/keys.ts')
 const policy = () => import('../../operations/policy.ts')
+const operator = () => import('../commands/operator.ts')
 
 /** Commands for administrators. */
 export const ADMIN_VERBS: readonly Entry[] = [
@@ -77,6 +78,22 @@ export const ADMIN_VERBS: readonly Entry[] = [
     summary: 'check recipes: files that describe kinds',
     verbs: [
       entry('check', 'check a recipe, and try it', () => import('../../operations/recipe.ts'), 'check'),
+    ],
+  },
+  entry('console', 'print a link that logs you in to the console', () => import('../commands/console.ts')),
+  {
+    name: 'operator',
+    summary: 'invite, list, change and remove operators',
+    verbs: [
+      entry('ls', 'list the operators', operator, 'list'),
+      entry('invite', 'invite an operator', operator, 'invite'),
+      entry('change', 'change the name or scopes of an operator', operator, 'change'),
+      entry('rm', 'remove an operator', operator, 'remove'),
+      entry(
+        'sessions',
+        'list and end sessions of operators',
+        () => import('../commands/operator-sessions.ts'),
+      ),
     ],
   },
   entry('pending', 'list pending enrollments and requests', () => import('../commands/pending.ts')),

@@ -29,7 +29,8 @@ export function createdUnder(
  */
 export function requireBounds(core: Pick<Core, 'settings' | 'denials'>, actor: Actor, agent: Agent): void {
   const { caller } = actor
-  if (caller.kind === 'local') return
+  // Only agents have bounds.
+  if (caller.kind !== 'agent') return
   const bounds = boundsOf(core, agent)
   if (isSame(tightest(bounds, caller.bounds), bounds)) return
   core.denials.record(actor, { action: 'auth.failed', details: { reason: 'bounds_wider' } })

@@ -5,8 +5,10 @@ import type { AgentSettings } from '../../store/tables/agents.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import { requireConfirmed, requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { scopeWarnings } from '../granting-backend.ts'
+import { heldScopes } from '../held-scopes.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireBounds } from './agent-bounds.ts'
 import { checkExpiry, decideExpiry, type ExpiryChanges } from './change-expiry.ts'
@@ -41,7 +43,7 @@ interface Plan extends ScopePlan {
 /**
  * Changes an agent, for all nodes at once. Removing scopes and shortening the expiry take from the agent; every other
  * change gives, and callers give no more than they hold (ADR 0027). Throws `agent_not_found`, `invalid_request`,
- * `conflict`, and `insufficient_scope`.
+ * `conflict`, `insufficient_scope`, and `confirmation_required`.
  */
 export async function changeAgent(
   core: Core,
@@ -91,7 +93,10 @@ function checkForm(changes: AgentChanges): void {
   checkExpiry(changes)
 }
 
-/** The agent after the change. Throws `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
+/**
+ * What the agent is to become. Throws `invalid_request`, `insufficient_scope` for what the caller does not hold, and
+ * `confirmation_required` where it gives an admin scope, also one for longer, or ends all that the agent has.
+ */
 async function decide(core: Core, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
   const { agent } = before
   const scopes = planScopes(before, changes)
@@ -103,6 +108,9 @@ async function decide(core: Core, actor: Actor, before: LivingAgent, changes: Ag
   if (isExtended) requireAllHeld(core, actor, scopes, until)
   const audiences = await decideAudiences(core, actor, agent, changes.audiences)
   if (isExtended) await requireAudiences(core, actor, audiences)
+  await requireConfirmedScopes(core, actor, isExtended ? heldScopes(scopes, scopes.grants) : scopes.added)
+  const endsAll = changes.revoke === true && heldScopes(scopes, scopes.grants).length === 0
+  if (endsAll) await requireConfirmed(core, actor)
   const description = changes.description === undefined ? agent.description : changes.description || null
   return { ...scopes, agent, before, settings: { scopes: scopes.scopes, audiences, expiresAt, description } }
 }

@@ -1,6 +1,7 @@
 import { type Agent, type AgentBounds, requireName } from '../../domain/agent.ts'
 import { isAudience } from '../../domain/audience.ts'
 import { requireLifetime } from '../../domain/duration.ts'
+import { holdsAllAdmin } from '../../domain/operator.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../../domain/scope.ts'
 import { mintBearer, mintClientSecret } from '../../keys/bearer.ts'
@@ -9,6 +10,7 @@ import type { Step } from '../../store/engine/change.ts'
 import { actorId, audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import { requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { createdUnder } from './agent-bounds.ts'
@@ -32,7 +34,7 @@ export interface CreatedAgent {
 
 /**
  * Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for a narrowed token and for
- * scopes that the caller does not hold, or not for that long.
+ * scopes that the caller does not hold, or not for that long; `confirmation_required` where it gives an admin scope.
  */
 export async function createAgent(core: Core, actor: Actor, command: AgentCommand): Promise<CreatedAgent> {
   requireWhole(core, actor)
@@ -43,6 +45,7 @@ export async function createAgent(core: Core, actor: Actor, command: AgentComman
     command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
   requireHeld(core, actor, scopes, endAfter(core, lifetimeMs))
   const audiences = await requireAudiences(core, actor, [...new Set(command.audiences)])
+  await requireConfirmedScopes(core, actor, scopes)
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,
@@ -88,6 +91,9 @@ export function requireHeld(
   for (const scope of scopes) {
     if (!coversAny(caller.scopes, scope))
       throw refuse('grant_not_held', 'You can grant only scopes that you hold.', scope)
+  }
+  if (caller.kind === 'operator') return
+  for (const scope of scopes) {
     const end = heldUntil(caller.timed, [scope])
     if (end < until) {
       const time = new Date(end).toISOString()
@@ -126,7 +132,10 @@ export async function requireAudiences(
   if (!audiences.every(isAudience)) throw invalid('An audience must be a name without spaces, or a URI.')
   const beyond = beyondServer(core, audiences)
   if (caller.kind === 'local' || beyond.length === 0) return beyond
-  const own = (await core.store.agents.findLiving(caller.agentId))?.audiences ?? []
+  // Operators request no tokens: those with all of the administration decide as the local host does.
+  if (caller.kind === 'operator' && holdsAllAdmin(caller.scopes)) return beyond
+  const own =
+    caller.kind === 'agent' ? ((await core.store.agents.findLiving(caller.agentId))?.audiences ?? []) : []
   if (beyond.every((one) => own.includes(one))) return beyond
   core.denials.record(actor, { action: 'auth.failed', details: { reason: 'audience_not_held' } })
   throw new Problem('insufficient_scope', {

@@ -5,15 +5,21 @@ import { audit, traceOf } from '../audit/entry.ts'
 import { agentEnded, requireScope } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller, Caller } from '../caller.ts'
 import { commit } from '../commit.ts'
+import { requireConfirmed } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 
 type Parts = Pick<Core, 'store' | 'ids'>
 
-/** Deletes by name. Throws `agent_not_found`. */
-export async function deleteAgent(core: Parts, actor: Actor, name: string): Promise<void> {
+/** Deletes by name. Throws `agent_not_found` and `confirmation_required`. */
+export async function deleteAgent(
+  core: Parts & Pick<Core, 'settings' | 'rates'>,
+  actor: Actor,
+  name: string,
+): Promise<void> {
   const agent = await core.store.agents.findByName(name)
   if (agent === undefined) throw new Problem('agent_not_found')
+  await requireConfirmed(core, actor)
   await endAgent(core, actor, agent, 'deleted')
 }
 

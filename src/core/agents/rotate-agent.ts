@@ -4,13 +4,15 @@ import { mintBearer, mintClientSecret } from '../../keys/bearer.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import { requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
+import { heldScopes } from '../held-scopes.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireBounds } from './agent-bounds.ts'
 import { type CreatedAgent, requireAllHeld, requireAudiences } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
 
-type Parts = Pick<Core, 'store' | 'ids' | 'hasher' | 'settings' | 'denials'>
+type Parts = Pick<Core, 'store' | 'ids' | 'hasher' | 'settings' | 'denials' | 'rates'>
 
 /** The new secrets are shown once and never again. */
 export interface RotatedAgent extends CreatedAgent {
@@ -22,7 +24,7 @@ export interface RotatedAgent extends CreatedAgent {
  * Replaces the token and the client secret of an agent. The old ones, and the access tokens that came from them, end at once
  * on all nodes, or after `grace` (a duration). Its name, id, client id, scopes, credentials and keys stay. A caller that gets the new
  * secrets can do what the agent can, so this requires as much as creating the agent (ADR 0027). Throws `agent_not_found`,
- * `invalid_request`, `conflict`, and `insufficient_scope`.
+ * `invalid_request`, `conflict`, `insufficient_scope`, and `confirmation_required`.
  */
 export async function rotateAgent(
   core: Parts,
@@ -73,11 +75,15 @@ async function replaceSecrets(
   return { agent: { ...agent, ...secrets }, token, clientSecret, previousUntil }
 }
 
-/** The caller must hold all that the agent can do, as if it created the agent. Throws `insufficient_scope`. */
+/**
+ * The caller must hold all that the agent can do, as if it created the agent. Throws `insufficient_scope`, and
+ * `confirmation_required` for an agent with an admin scope.
+ */
 async function requireEqual(core: Parts, actor: Actor, { agent, grants }: LivingAgent): Promise<void> {
   if (actor.caller.kind === 'local') return
   const until = agent.expiresAt ?? Number.POSITIVE_INFINITY
   requireAllHeld(core, actor, { scopes: agent.scopes, grants }, until)
   await requireAudiences(core, actor, agent.audiences)
   requireBounds(core, actor, agent)
+  await requireConfirmedScopes(core, actor, heldScopes(agent, grants))
 }

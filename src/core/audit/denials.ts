@@ -2,7 +2,7 @@ import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
 import type { Denials, Entry } from '../parts.ts'
-import { audit } from './entry.ts'
+import { actorId, audit } from './entry.ts'
 import { createRecorder } from './recorder.ts'
 
 interface Denial {
@@ -29,7 +29,7 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
 }
 
 /**
- * Each kind of refusal has a key, and so has each known agent. Nothing else that the client sends makes a new key, nor
+ * Each kind of refusal has a key, and so has each known agent and operator. Nothing else that the client sends makes a new key, nor
  * does the host part of its address.
  */
 function keyOf(
@@ -37,6 +37,6 @@ function keyOf(
   { caller, origin }: Actor<Caller | undefined>,
 ): string {
   const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${details?.['route'] ?? ''}|${backend ?? ''}`
-  const who = `${caller?.kind === 'agent' ? caller.agentId : ''}|${agent?.id ?? ''}`
+  const who = `${caller === undefined ? '' : actorId({ caller, origin })}|${agent?.id ?? ''}`
   return `${action}|${who}|${networkOf(origin.ipAddress)}|${why}`
 }

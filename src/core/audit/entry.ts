@@ -1,4 +1,5 @@
 import type { AuditTrace } from '../../domain/audit-entry.ts'
+import { operatorActor } from '../../domain/operator.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -26,7 +27,10 @@ export function audit(
     scopes: entry.scopes ?? null,
     ttlMs: entry.ttlMs ?? null,
     metadata: entry.metadata ?? null,
-    details: entry.details ?? null,
+    details:
+      caller?.kind === 'operator'
+        ? { ...entry.details, actor_id: caller.operatorId }
+        : (entry.details ?? null),
   })
 }
 
@@ -45,5 +49,12 @@ export function traceOf(actor: Actor<Caller | undefined>): AuditTrace {
 /** The actor in the form of entries and rows. */
 export function actorId({ caller }: Actor<Caller | undefined>): string {
   if (caller === undefined) return 'system'
-  return caller.kind === 'agent' ? caller.agentId : 'local'
+  switch (caller.kind) {
+    case 'agent':
+      return caller.agentId
+    case 'operator':
+      return operatorActor(caller.email)
+    case 'local':
+      return 'local'
+  }
 }

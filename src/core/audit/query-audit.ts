@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../domain/audit-entry.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { isId, lowestBodyAt } from '../../domain/ids.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
-import { invalid } from '../../domain/problems.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import type { AuditFilter } from '../../store/tables/audit/filter.ts'
 import type { Caller } from '../caller.ts'
@@ -16,7 +16,7 @@ export interface AuditQuestion extends PageQuery {
   readonly backend?: string | undefined
   /** A name or an id `ag_…`, also of an agent that has ended. */
   readonly agent?: string | undefined
-  /** Who did it: a name or an id as for `agent`, `local` or `system`. */
+  /** Who did it: a name or an id as for `agent`, `operator:` and an e-mail address, `local` or `system`. */
   readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly credential?: string | undefined
@@ -35,7 +35,13 @@ export async function queryAudit(
   question: AuditQuestion,
 ): Promise<Page<AuditEntry>> {
   const seesAll = caller.kind === 'local' || coversAny(caller.scopes, AUDIT_SCOPE)
-  const ownName = seesAll ? undefined : caller.agentName
+  // An operator has no entries "of their own": those about an agent are the agent's.
+  if (!seesAll && caller.kind === 'operator')
+    throw new Problem('insufficient_scope', {
+      message: `This requires the scope ${AUDIT_SCOPE}.`,
+      scope: AUDIT_SCOPE,
+    })
+  const ownName = seesAll || caller.kind !== 'agent' ? undefined : caller.agentName
   const filter = await readFilter(core, question, ownName)
   if (filter === undefined) return NOTHING
   if (!seesAll && caller.kind === 'agent') {
@@ -43,7 +49,15 @@ export async function queryAudit(
     filter.agentId = caller.agentId
   }
   const limit = question.limit ?? DEFAULT_PAGE
-  return pageOf(await core.store.audit.query(filter, limit + 1), limit, ({ id }) => id)
+  const page = pageOf(await core.store.audit.query(filter, limit + 1), limit, ({ id }) => id)
+  return seesAll ? page : { ...page, items: page.items.map(withoutConfirmation) }
+}
+
+/** An administrator's whole request is in it, notes included. */
+function withoutConfirmation(entry: AuditEntry): AuditEntry {
+  if (entry.details?.['confirmation'] === undefined) return entry
+  const { confirmation: _, ...details } = entry.details
+  return { ...entry, details }
 }
 
 /** Undefined when nothing can match. `ownName`: the name of an agent that sees only its own entries. */
@@ -85,7 +99,7 @@ async function findActor(
   ownName: string | undefined,
 ): Promise<string | undefined> {
   const key = nameKey(actor)
-  if (key === 'local' || key === 'system') return key
+  if (key === 'local' || key === 'system' || key.startsWith('operator:')) return key
   const mayResolve = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
   return mayResolve ? findAgentId(core, actor) : undefined
 }

@@ -76,7 +76,7 @@ async function unpin(core: Core, actor: Actor, name: string): Promise<void> {
 /** Adding a plugin is running a program as the server. Only users who may open the socket can do that anyway. */
 function requireSocket(core: Core, actor: Actor): void {
   if (actor.caller.kind === 'local' && actor.caller.method === 'unix_socket') return
-  if (actor.caller.kind === 'agent')
+  if (actor.caller.kind !== 'local')
     core.denials.record(actor, { action: 'auth.failed', details: { reason: 'plugin_over_network' } })
   throw new Problem('not_allowed', {
     message:

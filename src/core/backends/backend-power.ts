@@ -7,7 +7,7 @@ import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'denials'>
 
-/** The local host, and agents that hold every admin scope: they may do what reaches beyond one backend. */
+/** The local host, and agents and operators that hold every admin scope: they may do what reaches beyond one backend. */
 export function isFullAdministrator({ caller }: Actor): boolean {
   return caller.kind === 'local' || coversAny(caller.scopes, 'admin:*')
 }
@@ -18,7 +18,7 @@ export function isFullAdministrator({ caller }: Actor): boolean {
  */
 export function requireWholeBackend(core: Parts, actor: Actor, name: string): void {
   const { caller } = actor
-  if (isFullAdministrator(actor) || (caller.kind === 'agent' && coversAny(caller.scopes, `${name}:*`))) return
+  if (isFullAdministrator(actor) || (caller.kind !== 'local' && coversAny(caller.scopes, `${name}:*`))) return
   const message =
     'In addition to admin:backends:write, this requires a scope that covers the whole backend: its name.'
   throw refuse(core, actor, { reason: 'backend_not_held', scope: name, message })

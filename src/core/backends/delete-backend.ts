@@ -3,6 +3,7 @@ import { Problem } from '../../domain/problems.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import { type Actor, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
+import { requireConfirmed } from '../confirm.ts'
 import type { Core } from '../context.ts'
 
 /** How many credentials end in about a second. A request to end more answers 202. */
@@ -22,10 +23,10 @@ export interface Deletion {
  * Throws `conflict` while credentials of the backend live. With `force` they are ended in the same commit, and the backend
  * stays open internally until the last one is gone upstream. If they are more than one slice, the decision is committed
  * first, so that nothing is issued from then on. A very large number is left to the sweeper: returns how far it is. Throws
- * `backend_not_found`.
+ * `backend_not_found` and `confirmation_required`.
  */
 export async function deleteBackend(
-  core: Pick<Core, 'store' | 'ids'>,
+  core: Pick<Core, 'store' | 'ids' | 'settings' | 'rates'>,
   actor: Actor,
   name: string,
   force: boolean,
@@ -33,6 +34,7 @@ export async function deleteBackend(
   const { backends, credentials, endSlice } = core.store
   const backend = await backends.findByName(name)
   if (backend === undefined) throw new Problem('backend_not_found')
+  await requireConfirmed(core, actor)
   if (backend.ending !== null) return readDeletion(core, { ...backend, ending: backend.ending })
   const active = force
     ? (await credentials.activeOfBackend(backend.uid, core.store.now(), ENDED_AT_ONCE)).length

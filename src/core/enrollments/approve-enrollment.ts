@@ -12,6 +12,7 @@ import { endSteps, requireMayEnd } from '../agents/end-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import { requireConfirmed, requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { policyFor, REPLACE } from './judge-enrollment.ts'
@@ -44,7 +45,8 @@ interface Approval {
 /**
  * Throws `enrollment_not_found`, `gone` when it has expired, `conflict` when it is decided or its name is
  * taken, `invalid_request`, and `insufficient_scope` for a narrowed token and for scopes that the caller does not hold, or
- * not for that long; replacing an agent also requires the scope to delete it.
+ * not for that long; replacing an agent also requires the scope to delete it. Throws `confirmation_required` for what gives an
+ * admin scope, or replaces an agent.
  */
 export async function approveEnrollment(
   core: Core,
@@ -67,6 +69,9 @@ export async function approveEnrollment(
     throw invalid('"replace" and "audiences" are for enrollments; this is a request for more scopes.')
   if (isReplacing) requireMayEnd(core, actor)
   const audiences = await requireAudiences(core, actor, [...new Set(command.audiences ?? policy?.audiences)])
+  await requireConfirmedScopes(core, actor, scopes)
+  // It ends an agent.
+  if (isReplacing) await requireConfirmed(core, actor)
   const note = command.note ?? null
   const approval = { actor, enrollment, policy, scopes, lifetimeMs, note, audiences, isReplacing }
   return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)

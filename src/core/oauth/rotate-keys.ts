@@ -3,6 +3,7 @@ import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commitOrConflict, whileUnchanged } from '../commit.ts'
+import { requireConfirmed } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { newIssuerKey } from './issuer-keys.ts'
 
@@ -14,14 +15,16 @@ export interface RotatedKeys {
 
 /**
  * Replaces the key that signs, in one commit that every node notices. Without `grace` all issued tokens are invalid at
- * once; with it the old keys verify that long at most. Throws `invalid_request`, `store_unavailable`.
+ * once; with it the old keys verify that long at most. Throws `invalid_request`, `confirmation_required`,
+ * `store_unavailable`.
  */
 export async function rotateKeys(
-  core: Pick<Core, 'store' | 'ids' | 'sealer' | 'settings'>,
+  core: Pick<Core, 'store' | 'ids' | 'sealer' | 'settings' | 'rates'>,
   actor: Actor,
   command: { readonly grace?: string | undefined },
 ): Promise<RotatedKeys> {
   const graceMs = command.grace === undefined ? undefined : requireLifetime(command.grace, 'grace')
+  await requireConfirmed(core, actor)
   const made = await newIssuerKey(core)
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [

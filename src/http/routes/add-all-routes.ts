@@ -4,6 +4,7 @@ import type { Http } from '../routing/route.ts'
 import { auditRoutes } from './api-v1/audit.ts'
 import { backendRoutes } from './api-v1/backends.ts'
 import { credentialRoutes } from './api-v1/credentials.ts'
+import { consolePageRoutes } from './console-pages.ts'
 import { type HealthParts, healthRoutes } from './health.ts'
 import { oauthRoutes } from './oauth/oauth.ts'
 import { registryTokenRoutes } from './registry-token.ts'
@@ -11,13 +12,16 @@ import { adminAgentRoutes } from './v1/admin-agents.ts'
 import { adminBackendRoutes } from './v1/admin-backends.ts'
 import { adminKeyRoutes } from './v1/admin-keys.ts'
 import { adminNotifyRoutes } from './v1/admin-notify.ts'
+import { adminOperatorRoutes } from './v1/admin-operators.ts'
 import { adminPendingRoutes } from './v1/admin-pending.ts'
 import { adminPluginRoutes } from './v1/admin-plugins.ts'
 import { adminPolicyRoutes } from './v1/admin-policies.ts'
 import { adminServerRoutes, type ServerParts } from './v1/admin-server.ts'
 import { adminTokenRoutes } from './v1/admin-tokens.ts'
+import { consoleLoginRoutes } from './v1/console-logins.ts'
 import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
+import { meRoutes } from './v1/me.ts'
 import { requestRoutes } from './v1/request.ts'
 import { statusRoutes } from './v1/status.ts'
 import { wellKnownRoutes } from './well-known.ts'
@@ -54,4 +58,8 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload }: RouteP
   adminKeyRoutes(http)
   adminServerRoutes(http, reload)
   adminNotifyRoutes(http)
+  adminOperatorRoutes(http)
+  meRoutes(http)
+  consoleLoginRoutes(http)
+  consolePageRoutes(http)
 }

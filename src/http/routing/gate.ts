@@ -2,11 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { RouteRule } from '../../api/routes.ts'
 import { authenticate, requireScope } from '../../core/authentication/authenticate.ts'
-import type { Actor, LocalCaller } from '../../core/caller.ts'
+import type { Actor, LocalCaller, OperatorCaller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
 import { originOf } from './origin.ts'
+import { confirmed, namesSession, sessionActor } from './session-request.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,6 +36,8 @@ export interface RuleGate {
    * meanwhile is refused.
    */
   readonly after: GateHook
+  /** Runs once the body is valid; undefined where an operator has nothing to confirm. */
+  readonly confirm: GateHook | undefined
   /** Runs before the reply is sent; undefined where it has nothing to do. */
   readonly answered: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined
 }
@@ -47,8 +50,8 @@ export function createGate(parts: GateParts): Gate {
     const admits = rule.access === 'admin' || rule.access === 'reader'
     const before: GateHook = (request, _reply, done) => {
       try {
-        const local = admits ? localActor(parts, rule, request) : undefined
-        const actor = local ?? authenticate(core, request.headers.authorization, originOf(request))
+        const other = admits || rule.access === 'session' ? actorBeside(parts, rule, request) : undefined
+        const actor = other ?? authenticate(core, request.headers.authorization, originOf(request))
         if (!(actor instanceof Promise)) {
           admit(core, rule, actor, request)
           done()
@@ -62,6 +65,8 @@ export function createGate(parts: GateParts): Gate {
     return {
       before,
       after: (request, reply, done) => admitAgain(core, before, request, reply, done),
+      confirm:
+        rule.confirm === true ? (request, _reply, done) => confirmFirst(core, request, done) : undefined,
       answered:
         admits && rule.audit !== undefined
           ? (request, reply) => recordFailedAct(core, rule, request, reply.statusCode)
@@ -85,8 +90,12 @@ function admitAgain(
   done: HookHandlerDoneFunction,
 ): void {
   const caller = request.actor?.caller
-  if (request.admittedWhole || caller?.kind !== 'agent') {
+  if (request.admittedWhole || caller === undefined || caller.kind === 'local') {
     done()
+    return
+  }
+  if (caller.kind === 'operator') {
+    before(request, reply, done)
     return
   }
   const compare = () => {
@@ -99,9 +108,25 @@ function admitAgain(
   else generation.then(compare, () => before(request, reply, done))
 }
 
-/** The actor by local host or the administrators' socket; undefined for one that sends a bearer. */
-function localActor(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Actor> | undefined {
+function confirmFirst(core: Core, request: FastifyRequest, done: HookHandlerDoneFunction): void {
+  const { actor } = request
+  if (actor?.caller.kind !== 'operator') {
+    done()
+    return
+  }
+  confirmed(core, request, actor as Actor<OperatorCaller>)
+    .then((found) => {
+      request.actor = found
+    })
+    .then(() => done(), done)
+}
+
+/** The actor by session, local host or the administrators' socket; undefined for one that sends a bearer. */
+function actorBeside(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Actor> | undefined {
+  if (rule.access === 'session') return sessionActor(parts.core, request)
   if (request.headers.authorization !== undefined) return undefined
+  if (namesSession(request) && !parts.isUnixSocket(request.raw.socket))
+    return sessionActor(parts.core, request)
   if (parts.isUnixSocket(request.raw.socket)) return enter(parts, rule, 'unix_socket', request)
   return askLocalHost(parts, rule, request)
 }

@@ -49,7 +49,12 @@ export function errorResponses(route: Route, isOAuth: boolean): Record<string, R
 }
 
 /** What the gate of a route refuses. */
-function accessErrors({ access, scope, verbose }: Route): ProblemCode[] {
+function accessErrors(route: Route): ProblemCode[] {
+  const confirmed = route.confirm === true ? (['confirmation_required'] as const) : []
+  return [...gateErrors(route), ...confirmed]
+}
+
+function gateErrors({ access, scope, verbose }: Route): ProblemCode[] {
   if (access === 'public') return verbose === undefined ? [] : ['unauthorized', 'insufficient_scope']
   if (access === 'admin') return ['unauthorized', 'insufficient_scope', 'audit_unavailable']
   return access === 'reader' && scope !== undefined ? ['unauthorized', 'audit_unavailable'] : ['unauthorized']

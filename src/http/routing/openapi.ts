@@ -13,6 +13,18 @@ const SECURITY_SCHEMES = {
     scheme: 'bearer',
     description: 'A JWT access token from /oauth/token, or an opaque ckr_ token.',
   },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-mayfly',
+    description: 'The session of an operator: only from the page of the console, with the key of the page.',
+  },
+  console: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Mayfly-Console',
+    description: 'The key of the page, beside the cookie of the session.',
+  },
   client: {
     type: 'http',
     scheme: 'basic',
@@ -119,7 +131,9 @@ function mapValues<V>(all: Readonly<Record<string, V>>, make: (value: V, key: st
 
 function securityOf({ access, scope }: Route): Record<string, string[]>[] {
   if (access === 'public') return []
-  return access === 'agent' ? [{ bearer: [] }] : [{ bearer: scope === undefined ? [] : [scope] }, {}]
+  if (access === 'session') return [{ session: [], console: [] }]
+  if (access === 'agent') return [{ bearer: [] }]
+  return [{ bearer: scope === undefined ? [] : [scope] }, { session: [], console: [] }, {}]
 }
 
 export function openApiRoutes(http: Http): void {

@@ -2,7 +2,7 @@ import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest, FastifySchema,
 import { type Static, type TSchema, Type } from 'typebox'
 import { ROUTES, type Route, type RouteName, type RouteRule } from '../../api/routes.ts'
 import { ErrorBody, OAuthErrorBody } from '../../api/shared.ts'
-import type { Actor, AgentCaller, Caller } from '../../core/caller.ts'
+import type { Actor, AgentCaller, Caller, OperatorCaller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { HttpServer } from '../server/server.ts'
 import type { Gate } from './gate.ts'
@@ -22,9 +22,11 @@ type Part<N extends RouteName, K extends 'params' | 'query' | 'body'> =
   Row<N> extends Readonly<Record<K, infer S extends TSchema>> ? Static<S> : undefined
 type CallerOf<N extends RouteName> = Row<N>['access'] extends 'agent'
   ? AgentCaller
-  : Row<N>['access'] extends 'public'
-    ? undefined
-    : Caller
+  : Row<N>['access'] extends 'session'
+    ? OperatorCaller
+    : Row<N>['access'] extends 'public'
+      ? undefined
+      : Caller
 
 export interface Call<N extends RouteName> {
   readonly rule: RouteRule
@@ -88,9 +90,13 @@ function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method
     }
   }
   if (rule.access === 'public') return {}
-  const { before, after, answered } = gate(rule)
+  const { before, after, confirm, answered } = gate(rule)
   if (method === 'GET') return { onRequest: before }
-  const hooks = { onRequest: before, preValidation: after }
+  const hooks = {
+    onRequest: before,
+    preValidation: after,
+    ...(confirm === undefined ? {} : { preHandler: confirm }),
+  }
   if (answered === undefined) return hooks
   return {
     ...hooks,

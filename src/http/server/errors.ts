@@ -18,8 +18,11 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 const DEFAULT_RETRY_AFTER = 1
 
 /** The body of every error outside `/oauth/`, as JSON text. */
-export function errorBody(problem: Pick<Problem, 'code' | 'message'>, requestId: string): string {
-  return JSON.stringify({ error: { code: problem.code, message: problem.message, request_id: requestId } })
+export function errorBody(
+  { code, message, options }: Pick<Problem, 'code' | 'message'> & { readonly options?: object | undefined },
+  requestId: string,
+): string {
+  return JSON.stringify({ error: { code, message, request_id: requestId, options } })
 }
 
 /** RFC 6750 §3; RFC 7617 §2 where a password is asked for. */

@@ -219,6 +219,84 @@ export const COLUMNS = {
     holder: text,
     held_until: bigint,
   },
+  operators: {
+    id: text,
+    /** In lower case; unique among operators that have not ended. */
+    email: text,
+    name: text,
+    /** JSON array of admin scopes. */
+    scopes: text,
+    /** JSON array of scopes of backends, which the operator may grant to agents. */
+    backend_scopes: text,
+    version: bigint,
+    /** How many sessions were started: two logins at once see each other by it. */
+    logins: bigint,
+    created_at: bigint,
+    created_by: text,
+    /** When the operator first logged in. */
+    joined_at: nullable(bigint),
+    last_login_at: nullable(bigint),
+    ended_at: nullable(bigint),
+  },
+  passkeys: {
+    id: text,
+    operator_id: text,
+    /** Base64url, as the authenticator made it. */
+    credential_id: text,
+    name: text,
+    /** COSE key, base64url. */
+    public_key: text,
+    counter: bigint,
+    /** `none`, `eligible` or `backed_up`. */
+    backup: text,
+    /** JSON array. */
+    transports: text,
+    /** The relying party that it belongs to: a host name. */
+    rp_id: text,
+    created_at: bigint,
+    last_used_at: nullable(bigint),
+  },
+  sessions: {
+    id: text,
+    operator_id: text,
+    /** Keyed hash of what the cookie holds. */
+    secret_hash: text,
+    /** Keyed hash of the key that the page holds. */
+    key_hash: text,
+    /** `link`, `invitation` or `passkey`. */
+    method: text,
+    passkey_id: nullable(text),
+    /** Raised with every change of the operator. */
+    version: bigint,
+    created_at: bigint,
+    last_used_at: bigint,
+    expires_at: bigint,
+    /** Until when it may register one passkey without confirmation. */
+    may_register_until: nullable(bigint),
+    ip_address: nullable(text),
+    user_agent: nullable(text),
+  },
+  /** Links that log somebody in once. */
+  login_links: {
+    secret_hash: text,
+    /** `login`, `invitation`, `first` or `naming`. */
+    kind: text,
+    /** Null for the links that make the first operator. */
+    operator_id: nullable(text),
+    created_at: bigint,
+    created_by: text,
+    expires_at: bigint,
+  },
+  /** Challenges that sessions were given, each for one answer. */
+  challenges: {
+    challenge: text,
+    /** `register` or `confirm`. */
+    purpose: text,
+    session_id: text,
+    nonce: text,
+    made_at: bigint,
+    expires_at: bigint,
+  },
   audit: {
     /** Body of the `aud_` id; time-ordered. */
     id: text,

@@ -8,6 +8,7 @@ import * as revokedCredentials from './migrations/0006-revoked-credentials.ts'
 import * as rootRotation from './migrations/0007-root-rotation.ts'
 import * as plugins from './migrations/0008-plugins.ts'
 import * as notifications from './migrations/0009-notifications.ts'
+import * as people from './migrations/0010-people.ts'
 
 export interface Migration {
   readonly version: number
@@ -26,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'root-rotation', statements: rootRotation.statements },
   { version: 8, name: 'plugins', statements: plugins.statements },
   { version: 9, name: 'notifications', statements: notifications.statements },
+  { version: 10, name: 'people', statements: people.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -98,6 +98,20 @@ export function requireOwnSchema(file: string, name: string): void {
   }
 }
 
+/** The logins of people: a copy brings back none, nor a link or an invitation that was used or withdrawn since. */
+const LOGINS = ['sessions', 'login_links', 'challenges'] as const satisfies readonly Table[]
+
+/** Ends the logins in a checked copy. An older schema has no such tables. */
+export function endLogins(file: string): void {
+  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  try {
+    const found = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
+    for (const table of LOGINS) if (found.get(table) !== undefined) db.exec(`DELETE FROM ${table}`)
+  } finally {
+    db.close()
+  }
+}
+
 /** SQLite's own objects hold no code. */
 const schemaOf = (db: DatabaseSync): string[] =>
   db

@@ -5,8 +5,10 @@ import type { Credential } from '../../domain/credential.ts'
 import type { Enrollment } from '../../domain/enrollment.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { IssuerKey } from '../../domain/issuer-key.ts'
+import type { Operator } from '../../domain/operator.ts'
 import type { StoredPlugin } from '../../domain/plugin.ts'
 import type { StoredReceiver } from '../../domain/receiver.ts'
+import type { Challenge, LoginLink, Passkey, Session } from '../../domain/session.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import { codecOf } from '../schema/codec.ts'
 import type { AgentRow } from '../schema/rows.ts'
@@ -66,6 +68,20 @@ export const codecs = {
   }),
   plugins: codecOf<StoredPlugin>()('plugins', { json: ['description'] }),
   receivers: codecOf<StoredReceiver>()('receivers', { json: ['told'] }),
+  operators: codecOf<Operator>()('operators', { json: ['scopes', 'backend_scopes'] }),
+  passkeys: codecOf<Passkey>()('passkeys', {
+    json: ['transports'],
+    fields: { backup: ({ backup }) => backup as Passkey['backup'] },
+  }),
+  sessions: codecOf<Session>()('sessions', {
+    fields: { method: ({ method }) => method as Session['method'] },
+  }),
+  login_links: codecOf<LoginLink>()('login_links', {
+    fields: { kind: ({ kind }) => kind as LoginLink['kind'] },
+  }),
+  challenges: codecOf<Challenge>()('challenges', {
+    fields: { purpose: ({ purpose }) => purpose as Challenge['purpose'] },
+  }),
   audit: codecOf<AuditEntry>()('audit', {
     json: ['scopes', 'metadata', 'details'],
     columns: { agent_id: ({ agentId }) => agentId ?? '', backend: ({ backend }) => backend ?? '' },

@@ -8,7 +8,7 @@ import type { Engine } from '../../engine/engine.ts'
  *
  * **A position is never greater than a horizon that was read before the entries were.**
  *
- * All entries before the horizon are there, or never will be. Those after it may be used at once, but whoever keeps a position
+ * All entries before the horizon are there, or never will be. Those after it may be used at once, but a reader that keeps a position
  * reads them again until the horizon has passed them, and remembers meanwhile which it has used.
  *
  * Three things make it true. The store sends no entry with an id that is older than a second (`engine/fresh.ts`). SQLite has

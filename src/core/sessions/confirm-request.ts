@@ -1,0 +1,98 @@
+import { type AskedRequest, confirmedText } from '../../domain/canonical-request.ts'
+import { isObject, parseJson } from '../../domain/json.ts'
+import { decodeBase64url } from '../../keys/base64url.ts'
+import {
+  type AssertionAnswer,
+  claimedChallenge,
+  sha256,
+  userHandleOf,
+  verifyAssertion,
+} from '../../keys/webauthn.ts'
+import type { Actor, Confirmation, OperatorCaller } from '../caller.ts'
+import { confirmationRequired, timeOf } from '../confirm.ts'
+import type { Core } from '../context.ts'
+import { countFailure, requireLoginRate } from './login-limits.ts'
+
+type Parts = Pick<Core, 'store' | 'rates' | 'settings' | 'denials' | 'meter'>
+
+/**
+ * The same actor, with the confirmation in this header if there is one. It is used up before anything is done, so that it
+ * works once, also where the act then fails. Throws `confirmation_required`, with a new challenge, for a confirmation that
+ * is not valid for this request, and `rate_limited`.
+ */
+export async function confirmRequest(
+  core: Parts,
+  actor: Actor<OperatorCaller>,
+  asked: AskedRequest,
+  header: string | undefined,
+): Promise<Actor<OperatorCaller>> {
+  const caller = { ...actor.caller, asked }
+  if (header === undefined) return { ...actor, caller }
+  const subject = `operator ${caller.operatorId}`
+  requireLoginRate(core, subject, actor.origin.ipAddress)
+  const answer = readHeader(header)
+  const confirmation = answer === undefined ? undefined : await check(core, caller, asked, answer)
+  if (confirmation !== undefined) return { ...actor, caller: { ...caller, confirmation } }
+  countFailure(core, subject, actor, 'confirmation')
+  const message = 'The confirmation does not belong to this request, or was used before; confirm it again.'
+  throw await confirmationRequired(core, caller, message)
+}
+
+async function check(
+  core: Parts,
+  { operatorId, session }: OperatorCaller,
+  asked: AskedRequest,
+  answer: AssertionAnswer,
+): Promise<Confirmation | undefined> {
+  const { store, settings } = core
+  const { relyingParty } = settings
+  const challenge = claimedChallenge(answer) ?? ''
+  const [given, passkey] = await Promise.all([
+    store.sessions.findChallenge(challenge),
+    store.operators.findPasskey(answer.id),
+  ])
+  if (given?.purpose !== 'confirm' || given.sessionId !== session.id || given.expiresAt <= store.now())
+    return undefined
+  const request = confirmedText(asked, { nonce: given.nonce, time: timeOf(given.madeAt) })
+  if (sha256(request) !== challenge || passkey?.operatorId !== operatorId) return undefined
+  const { clientDataJSON: clientDataJson, authenticatorData, signature, userHandle } = answer.response
+  if (typeof userHandle === 'string' && userHandle !== userHandleOf(operatorId)) return undefined
+  const used = await verifyAssertion(relyingParty, answer, challenge, passkey)
+  if (used === undefined) return undefined
+  const outcome = await store.commit([
+    store.sessions.useChallenge(challenge),
+    store.operators.usePasskey(passkey, { ...used, at: store.now() }),
+  ])
+  if (!outcome.done) return undefined
+  const { id: passkeyId, publicKey } = passkey
+  return {
+    request,
+    passkeyId,
+    publicKey,
+    clientDataJson,
+    authenticatorData,
+    signature,
+    rpId: relyingParty.id,
+    origin: relyingParty.origin,
+  }
+}
+
+const MAX_HEADER = 8_192
+
+/** Base64url of the JSON that a browser makes of an assertion. Other members are passed over. */
+function readHeader(header: string): AssertionAnswer | undefined {
+  const bytes = header.length > MAX_HEADER ? undefined : decodeBase64url(header)
+  const value = bytes === undefined ? undefined : parseJson(bytes.toString('utf8'))
+  if (!isObject(value) || !isObject(value['response'])) return undefined
+  const { id, rawId, type, response } = value
+  const { clientDataJSON, authenticatorData, signature, userHandle } = response
+  const texts = [id, rawId, type, clientDataJSON, authenticatorData, signature]
+  if (!texts.every((one) => typeof one === 'string')) return undefined
+  if (userHandle !== undefined && userHandle !== null && typeof userHandle !== 'string') return undefined
+  return {
+    id,
+    rawId,
+    type,
+    response: { clientDataJSON, authenticatorData, signature, userHandle },
+  } as AssertionAnswer
+}

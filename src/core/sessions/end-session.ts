@@ -1,0 +1,137 @@
+import { DEFAULT_PAGE, SESSION_IDLE_MS } from '../../domain/limits.ts'
+import type { Operator } from '../../domain/operator.ts'
+import { Problem } from '../../domain/problems.ts'
+import { coversAny } from '../../domain/scope.ts'
+import { type Session, sessionEnd } from '../../domain/session.ts'
+import type { Step } from '../../store/engine/change.ts'
+import { audit } from '../audit/entry.ts'
+import { requireScope } from '../authentication/authenticate.ts'
+import { type Actor, type Caller, type OperatorCaller, SYSTEM } from '../caller.ts'
+import { commit } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { type Page, type PageQuery, pageOf } from '../page.ts'
+
+type Parts = Pick<Core, 'store' | 'ids' | 'denials'>
+/** Why a session ended, as its entry has it. */
+export type SessionEnd =
+  | 'logout'
+  | 'ended'
+  | 'expired'
+  | 'idle'
+  | 'too_many'
+  | 'operator_deleted'
+  | 'passkey_removed'
+
+const READ = 'admin:operators:read'
+const WRITE = 'admin:operators:write'
+
+/** A session as lists show it. */
+export interface SessionView extends Session {
+  readonly email: string | null
+  /** Whether it is that of the caller. */
+  readonly isOwn: boolean
+}
+
+/** All living sessions, or those of one operator; an operator without `admin:operators:read` sees their own. */
+export async function listSessions(
+  core: Parts,
+  actor: Actor,
+  { operatorId, cursor, limit = DEFAULT_PAGE }: PageQuery & { readonly operatorId?: string | undefined },
+): Promise<Page<SessionView>> {
+  const { caller } = actor
+  const own = caller.kind === 'operator' ? caller.operatorId : undefined
+  const seesAll = caller.kind === 'local' || coversAny(caller.scopes, READ)
+  if (!seesAll && (own === undefined || (operatorId ?? own) !== own)) requireScope(core, actor, READ)
+  const rows = await core.store.sessions.list(seesAll ? operatorId : own, cursor, limit + 1)
+  const now = core.store.now()
+  const page = pageOf(rows, limit, ({ id }) => id)
+  const emails = new Map<string, string | null>()
+  for (const { operatorId: id } of page.items)
+    if (!emails.has(id)) emails.set(id, (await core.store.operators.findLiving(id))?.email ?? null)
+  const items = page.items
+    .filter((one) => sessionEnd(one) > now)
+    .map((one) => ({
+      ...one,
+      email: emails.get(one.operatorId) ?? null,
+      isOwn: caller.kind === 'operator' && caller.session.id === one.id,
+    }))
+  return { ...page, items }
+}
+
+/** The steps that end a session, refused when it has ended. */
+export function endSteps(
+  core: Pick<Core, 'store' | 'ids'>,
+  actor: Actor<Caller | undefined>,
+  session: Session,
+  operator: Pick<Operator, 'email'> | undefined,
+  reason: SessionEnd,
+): Step[] {
+  return [core.store.sessions.end(session.id), endEntry(core, actor, session, operator, reason)]
+}
+
+export function endEntry(
+  core: Pick<Core, 'store' | 'ids'>,
+  actor: Actor<Caller | undefined>,
+  { id, operatorId }: Session,
+  operator: Pick<Operator, 'email'> | undefined,
+  reason: SessionEnd,
+): Step {
+  const details = { operator_id: operatorId, email: operator?.email, session_id: id, reason }
+  return audit(core, actor, { action: 'session.ended', details })
+}
+
+/** Ends the session of the caller. */
+export async function logOut(core: Parts, actor: Actor<OperatorCaller>): Promise<void> {
+  await end(core, actor, actor.caller.session, 'logout')
+}
+
+/** Throws `not_found`, and `insufficient_scope` for a session of another operator without `admin:operators:write`. */
+export async function endSession(core: Parts, actor: Actor, id: string): Promise<void> {
+  const session = await core.store.sessions.find(id)
+  const { caller } = actor
+  if (caller.kind !== 'operator' || session?.operatorId !== caller.operatorId)
+    requireScope(core, actor, WRITE)
+  if (session === undefined) throw new Problem('not_found', { message: 'There is no such session.' })
+  await end(core, actor, session, 'ended')
+}
+
+/** All sessions of an operator. Returns how many. Throws `insufficient_scope`. */
+export async function endSessionsOf(
+  core: Parts,
+  actor: Actor,
+  { id }: Pick<Operator, 'id'>,
+): Promise<number> {
+  const { caller } = actor
+  if (caller.kind !== 'operator' || caller.operatorId !== id) requireScope(core, actor, WRITE)
+  const sessions = await core.store.sessions.of(id)
+  // The caller's own last: without it the others could not be ended.
+  const isOwn = (one: Session) => caller.kind === 'operator' && one.id === caller.session.id
+  const ordered = [...sessions.filter((one) => !isOwn(one)), ...sessions.filter(isOwn)]
+  for (const session of ordered) await end(core, actor, session, 'ended')
+  return ordered.length
+}
+
+/** Does nothing when it has ended already. */
+async function end(core: Parts, actor: Actor, session: Session, reason: SessionEnd): Promise<void> {
+  const operator = await core.store.operators.findLiving(session.operatorId)
+  await commit(core, actor, endSteps(core, actor, session, operator, reason), { urgent: true })
+}
+
+const AT_ONCE = 100
+
+/** Ends sessions that have expired, or that nobody uses any more. Returns whether more are left. */
+export async function expireSessions(core: Pick<Core, 'store' | 'ids'>): Promise<boolean> {
+  const { store } = core
+  const now = store.now()
+  const idleSince = now - SESSION_IDLE_MS
+  const expired = await store.sessions.expired(now, idleSince, AT_ONCE)
+  for (const session of expired) {
+    const operator = await store.operators.findLiving(session.operatorId)
+    const reason = session.expiresAt <= now ? 'expired' : 'idle'
+    await store.commit([
+      store.sessions.expire(session.id, now, idleSince),
+      endEntry(core, SYSTEM, session, operator, reason),
+    ])
+  }
+  return expired.length === AT_ONCE
+}

@@ -1,0 +1,33 @@
+import type { SessionView } from '../../../core/sessions/end-session.ts'
+import type { RelyingParty } from '../../../domain/relying-party.ts'
+import type { Passkey } from '../../../domain/session.ts'
+import { timestamp, timestampOrNull } from '../wire.ts'
+
+export function presentPasskey(
+  { id, name, backup, rpId, createdAt, lastUsedAt }: Passkey,
+  party: RelyingParty,
+) {
+  return {
+    id,
+    name,
+    backup,
+    works_here: rpId === party.id,
+    created_at: timestamp(createdAt),
+    last_used: timestampOrNull(lastUsedAt),
+  }
+}
+
+export function presentSession(session: SessionView) {
+  return {
+    id: session.id,
+    operator_id: session.operatorId,
+    email: session.email,
+    method: session.method,
+    created_at: timestamp(session.createdAt),
+    last_used: timestamp(session.lastUsedAt),
+    expires_at: timestamp(session.expiresAt),
+    ip_address: session.ipAddress,
+    user_agent: session.userAgent,
+    current: session.isOwn,
+  }
+}
