@@ -21,7 +21,7 @@ const json = async (...argv: string[]) => {
 
 /** Every verb fails in the same way without a login, with a wrong one, and without a server. */
 describe.each([
-  ['whoami'],
+  ['status'],
   ['status'],
   ['backends'],
   ['signing-key'],
@@ -65,17 +65,30 @@ describe.each([
   })
 })
 
-test('whoami', async () => {
-  expect(await json('whoami')).toEqual({
-    agent: { id: world.agent.id, name: world.agent.name },
+test('status names the agent, the server and the login', async () => {
+  const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+  const end = await runCli(['status', '--json'], { env: as(agent) })
+  const { body } = await agent.client.get('/v1/status')
+  expect(JSON.parse(end.stdout)).toEqual({
+    ...body,
+    last_used: expect.any(String),
+    id: agent.id,
+    name: agent.name,
     server: world.url,
     profile: null,
     login: 'bearer',
     login_from: 'environment',
   })
-  const { stdout } = await mayfly('whoami')
-  expect(stdout).toBe(
-    `Agent:  ${world.agent.name} (${world.agent.id})\nServer: ${world.url}\nLogin:  token, from the environment\n`,
+  const { stdout } = await runCli(['status'], { env: as(agent) })
+  expect(stdout).toContain(
+    `Agent:     ${agent.name} (${agent.id})\nServer:    ${world.url}\nLogin:     token, from the environment\n`,
+  )
+  await runCli(['login', '--profile', 'work'], {
+    env: { ...world.bareEnv, MAYFLY_SERVER: world.url },
+    stdin: agent.token,
+  })
+  expect((await runCli(['status', '--profile', 'work'], { env: world.bareEnv })).stdout).toMatch(
+    /^Profile: {3}work\nLogin: {5}token, from a file$/m,
   )
 })
 
@@ -256,20 +269,5 @@ describe('signing-key', () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/^mayfly: .*plain\/key\.asc cannot be written: .*\. The file is unchanged\.\n$/)
     expect(await mayfly('signing-key', '--private', '--git-config')).toMatchObject({ code: 2 })
-  })
-})
-
-describe('version', () => {
-  test('of both', async () => {
-    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-    expect(await json('version')).toEqual({ client: version, server: { address: world.url, version } })
-    expect((await mayfly('version')).stdout).toBe(`Client: ${version}\nServer: ${version} at ${world.url}\n`)
-    expect((await mayfly('version', '--client')).stdout).toBe(`Client: ${version}\n`)
-  })
-
-  test('without a server: 3, and --client needs none', async () => {
-    const env = { ...world.bareEnv, MAYFLY_SERVER: 'http://127.0.0.1:9' }
-    expect(await runCli(['version'], { env })).toMatchObject({ code: 3, stdout: '' })
-    expect(await runCli(['version', '--client'], { env })).toMatchObject({ code: 0 })
   })
 })

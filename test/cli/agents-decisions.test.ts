@@ -60,7 +60,7 @@ describe('an enrollment whose name is taken', () => {
     const { agent } = await enroll(other)
     expect(agent.name).toMatch(/^ci-job-[0-9a-z]{8}$/)
     expect((await enroll(other)).agent).toEqual(agent)
-    expect(JSON.parse((await runCli(['whoami', '--json'], { env: other })).stdout).agent).toEqual(agent)
+    expect(JSON.parse((await runCli(['status', '--json'], { env: other })).stdout)).toMatchObject(agent)
     expect((await runCli(['get', 'demo'], { env: other })).code).toBe(0)
   })
 })

@@ -51,8 +51,8 @@ describe('addresses', () => {
     const server = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
-    const { code, stderr } = await runCli(['version', '--server', `http://127.0.0.1:${port}`], {
-      env: world.bareEnv,
+    const { code, stderr } = await runCli(['status'], {
+      env: { ...world.env, MAYFLY_SERVER: `http://127.0.0.1:${port}` },
     })
     expect(code).toBe(3)
     expect(stderr).toMatch(/the answer is not HTTP\. Check the address and its port\.\n$/)
@@ -77,46 +77,48 @@ describe('TLS', () => {
     apps.push(app)
     return { app, url: app.url.replace('http:', 'https:') }
   }
-  const version = (url: string, ...argv: string[]) =>
-    runCli(['version', '--server', url, ...argv], { env: world.bareEnv })
+  const status = (url: string, ...argv: string[]) =>
+    runCli(['status', ...argv], { env: { ...world.env, MAYFLY_SERVER: url } })
 
   test('refuses an untrusted authority, until --ca or MAYFLY_CA_FILE names it', async () => {
-    const { url } = await serving({ name: 'good', dns: ['localhost'], ips: ['127.0.0.1'] })
-    const { code, stderr } = await version(url)
+    const { app, url } = await serving({ name: 'good', dns: ['localhost'], ips: ['127.0.0.1'] })
+    const { code, stderr } = await status(url)
     expect({ code, stderr }).toEqual({
       code: 3,
       stderr: `mayfly: Cannot reach ${url}: its certificate is not signed by a trusted authority. Give the certificate of its authority with --ca FILE or MAYFLY_CA_FILE.\n`,
     })
-    expect(await version(url, '--ca', authority.caFile)).toMatchObject({ code: 0 })
-    const env = { ...world.bareEnv, MAYFLY_CA_FILE: authority.caFile, MAYFLY_SERVER: url }
-    expect(await runCli(['version'], { env })).toMatchObject({ code: 0 })
+    const { token } = await app.newAgent({ scopes: [] })
+    const env = { ...world.bareEnv, MAYFLY_SERVER: url, MAYFLY_TOKEN: token }
+    expect(await runCli(['status', '--ca', authority.caFile], { env })).toMatchObject({ code: 0 })
+    const named = { ...env, MAYFLY_CA_FILE: authority.caFile }
+    expect(await runCli(['status'], { env: named })).toMatchObject({ code: 0 })
   })
 
   test('expired, and for another name', async () => {
     const expired = await serving({ name: 'old', ips: ['127.0.0.1'], daysLeft: -1 })
-    const old = await version(expired.url, '--ca', authority.caFile)
+    const old = await status(expired.url, '--ca', authority.caFile)
     expect(old.code).toBe(3)
     expect(old.stderr).toMatch(/its certificate is not valid today\. Renew/)
     const other = await serving({ name: 'other', dns: ['mayfly.example.com'] })
-    const wrong = await version(other.url, '--ca', authority.caFile)
+    const wrong = await status(other.url, '--ca', authority.caFile)
     expect(wrong.code).toBe(3)
     expect(wrong.stderr).toMatch(/its certificate is for another name\. Use the name/)
   })
 
   test('https to a server that speaks http, and the other way round', async () => {
-    const https = await version(world.url.replace('http:', 'https:'))
+    const https = await status(world.url.replace('http:', 'https:'))
     expect(https.code).toBe(3)
     expect(https.stderr).toMatch(/it does not speak TLS there\. Try http:\/\//)
     const { url } = await serving({ name: 'again', ips: ['127.0.0.1'] })
-    const http = await version(url.replace('https:', 'http:'))
+    const http = await status(url.replace('https:', 'http:'))
     expect(http.code).toBe(3)
     expect(http.stderr).toMatch(/http or https/)
   })
 
   test('a file that holds no certificate, or is not there', async () => {
     await writeFile(join(home, 'nonsense.pem'), 'hello')
-    expect(await version(world.url, '--ca', join(home, 'nonsense.pem'))).toMatchObject({ code: 2 })
-    expect((await version(world.url, '--ca', join(home, 'absent.pem'))).stderr).toMatch(
+    expect(await status(world.url, '--ca', join(home, 'nonsense.pem'))).toMatchObject({ code: 2 })
+    expect((await status(world.url, '--ca', join(home, 'absent.pem'))).stderr).toMatch(
       /absent\.pem: no such file/,
     )
   })
@@ -127,7 +129,7 @@ describe('TLS', () => {
     const { home: fresh, env } = await newHome()
     const argv = ['login', '--server', url, '--ca', authority.caFile]
     expect(await runCli(argv, { env, stdin: created })).toMatchObject({ code: 0 })
-    expect(await runCli(['whoami'], { env, cwd: fresh })).toMatchObject({ code: 0 })
+    expect(await runCli(['status'], { env, cwd: fresh })).toMatchObject({ code: 0 })
   })
 
   async function fetchOver(app: TestApp, { caFile }: Authority): Promise<string> {
@@ -178,8 +180,8 @@ describe('files', () => {
       const { code, stdout, stderr } = await runCli(['login'], { env: own, stdin: other.token })
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/^mayfly: .* cannot be written: the disk is full\. The file is unchanged\.\n$/)
-      const whoami = await runCli(['whoami', '--json'], { env: own })
-      expect(JSON.parse(whoami.stdout).agent.name).toBe(world.agent.name)
+      const status = await runCli(['status', '--json'], { env: own })
+      expect(JSON.parse(status.stdout).name).toBe(world.agent.name)
       expect((await readdir(join(config, 'mayfly/secrets'))).sort()).toEqual(['default.login.json'])
     } finally {
       unmount(config)
@@ -195,7 +197,7 @@ describe('files', () => {
       MAYFLY_CLIENT_SECRET: client_secret,
       MAYFLY_SERVER: world.url,
     }
-    expect(await runCli(['whoami'], { env: { ...env, ...login } })).toMatchObject({ code: 0, stderr: '' })
+    expect(await runCli(['status'], { env: { ...env, ...login } })).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('profiles that others can write are not believed', async () => {

@@ -56,7 +56,7 @@ describe('an agent gets', () => {
   test('its credentials, each once', async () => {
     const { body } = await world.agent.client.post('/api/v1/credentials', { backend: 'demo' })
     expect(await offered(['revoke', ''], world.env)).toEqual([`${body.id}\tdemo`])
-    expect(await offered(['credentials', 'revoke', 'cred_'], world.env)).toEqual([`${body.id}\tdemo`])
+    expect(await offered(['revoke', 'cred_'], world.env)).toEqual([`${body.id}\tdemo`])
     expect(await offered(['revoke', body.id, ''], world.env)).toEqual([])
   })
 

@@ -78,7 +78,7 @@ describe('credentials ls', () => {
     expect((await own()).stdout).toMatch(
       new RegExp(`^CREDENTIAL +BACKEND +CREATED +EXPIRES\n${first.id}  demo +\\d+ s ago +in \\d+ min\n`),
     )
-    await mayfly('credentials', 'revoke', first.id)
+    await mayfly('revoke', first.id)
     expect(idsIn((await own('--json')).stdout)).toEqual([second.id])
     expect(idsIn((await own('--json', '--backend', 'DEMO')).stdout)).toEqual([second.id])
     expect(await own('--json', '--backend', 'other')).toMatchObject({
@@ -96,7 +96,7 @@ describe('credentials ls', () => {
   test('shows every status only if it is asked to', async () => {
     const agent = await world.app.newAgent({ scopes: ['demo:*'] })
     const { id } = await issue(agent)
-    await mayfly('credentials', 'revoke', id)
+    await mayfly('revoke', id)
     const read = async (...argv: string[]) =>
       idsIn((await mayfly(...argv, '--agent', agent.name, '--json')).stdout)
     expect(await read('credentials', 'ls')).toEqual([])
@@ -104,41 +104,98 @@ describe('credentials ls', () => {
   })
 })
 
-describe('credentials revoke', () => {
-  test('ends them at the server', async () => {
-    const [first, second] = [await issue(), await issue()]
-    const ended = await mayfly('credentials', 'revoke', first.id, second.id, '--json')
-    expect(JSON.parse(ended.stdout)).toEqual({ revoked: [first.id, second.id] })
+describe('revoke of ids', () => {
+  const stateOf = async (id: string) =>
+    (await world.app.admin('GET', `/api/v1/credentials/${id}`)).body.status
+
+  test('ends those of any agent, of the local administrator', async () => {
+    const other = await world.app.newAgent({ scopes: ['demo:*'] })
+    const [first, second] = [await issue(), await issue(other)]
+    const ended = await mayfly('revoke', first.id, second.id, '--json')
+    expect(JSON.parse(ended.stdout)).toMatchObject([
+      { id: first.id, revoked: true, upstream: 'expires' },
+      { id: second.id, revoked: true, upstream: 'expires' },
+    ])
     const { body } = await world.app.admin('GET', '/v1/admin/tokens?status=revoked')
     expect(body.map((row: { id: string }) => row.id)).toEqual(expect.arrayContaining([second.id, first.id]))
   })
 
-  test('an unknown id: reports the revocations that were done before it, and points to the listing', async () => {
-    const { id } = await issue()
-    const ended = await mayfly('credentials', 'revoke', id, `cred_${'0'.repeat(26)}`)
+  test('an unknown id: revokes the others, and points to the listing', async () => {
+    const [first, second] = [await issue(), await issue()]
+    const unknown = `cred_${'0'.repeat(26)}`
+    const ended = await mayfly('revoke', first.id, unknown, second.id)
     expect([ended.code, ended.stdout]).toEqual([1, ''])
-    expect(ended.stderr).toBe(
-      `Revoked before the error: ${id}.\nmayfly: There is no such credential. List them with \`mayfly credentials ls\`.\n`,
+    expect(ended.stderr).toMatch(new RegExp(`^mayfly: ${unknown} was not revoked\\.\nRevoked ${first.id} `))
+    expect(ended.stderr).toMatch(
+      /\nmayfly: There is no such credential\. List them with `mayfly credentials ls`\.\n$/,
     )
+    expect([await stateOf(first.id), await stateOf(second.id)]).toEqual(['revoked', 'revoked'])
+  })
+
+  test('with a login ends your own, and no other', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    const [own, other] = [await issue(agent), await issue()]
+    const revoke = (id: string) => runCli(['revoke', id], { env: asAgent(agent.token) })
+    expect(await revoke(own.id)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`Revoked ${own.id} `),
+    })
+    expect(await revoke(other.id)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no such credential'),
+    })
+    expect(await stateOf(other.id)).toBe('active')
+  })
+
+  test('with the login of an administrator ends those of others, and with --data-dir without it', async () => {
+    const admin = await world.app.newAgent({ scopes: ['admin:tokens:write'] })
+    const [first, second] = [await issue(), await issue()]
+    expect(await runCli(['revoke', first.id], { env: asAgent(admin.token) })).toMatchObject({ code: 0 })
+    const plain = await world.app.newAgent({ scopes: [] })
+    const local = ['revoke', second.id, '--data-dir', world.app.directory]
+    expect(await runCli(local, { env: asAgent(plain.token) })).toMatchObject({ code: 0 })
+    for (const [{ id }, actor] of [
+      [first, admin.id],
+      [second, 'local'],
+    ]) {
+      const query = `/v1/admin/audit?action=credential.revoked&credential=${id}`
+      expect((await world.app.admin('GET', query)).body).toMatchObject([{ actor }])
+    }
+  })
+
+  test('without a login, from another machine: 4', async () => {
+    const env = { ...world.bareEnv, MAYFLY_SERVER: 'https://nowhere.invalid' }
+    expect(await runCli(['revoke', 'cred_1'], { env })).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('You are not logged in to'),
+    })
+  })
+
+  test('of the local administrator also deletes what tools have cached', async () => {
+    const login = asAgent(world.agent.token)
+    const key = () => runCli(['helper', 'api-key', '--backend', 'demo'], { env: login })
+    const first = (await key()).stdout
+    expect((await key()).stdout).toBe(first)
+    const [{ id }] = (await world.app.admin('GET', '/v1/admin/tokens?status=active&limit=1')).body
+    expect((await mayfly('revoke', id)).code).toBe(0)
+    expect((await key()).stdout).not.toBe(first)
   })
 })
 
-test('credentials revoke with a login ends your own, and no other', async () => {
-  const agent = await world.app.newAgent({ scopes: ['demo:*'] })
-  const [own, other] = [await issue(agent), await issue()]
-  const revoke = (id: string) => runCli(['credentials', 'revoke', id], { env: asAgent(agent.token) })
-  expect(await revoke(own.id)).toMatchObject({ code: 0, stdout: `Revoked ${own.id}.\n` })
-  expect(await revoke(other.id)).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('There is no such credential'),
+test('credentials revoke says which verb it is', async () => {
+  expect(await mayfly('credentials', 'revoke', 'cred_1')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'mayfly: "revoke" is not a command (did you mean "mayfly revoke"?). Run `mayfly credentials --help` for usage.\n',
   })
 })
 
 test.each([
   [['credentials', 'ls', '--status', 'gone'], 2],
   [['credentials', 'ls', '--limit', '0'], 2],
-  [['credentials', 'revoke'], 2],
-  [['credentials', 'revoke', '..'], 2],
+  [['revoke'], 2],
+  [['revoke', '..'], 2],
   [['credentials'], 2],
 ])('wrong usage: %j', async (argv, code) => {
   expect((await mayfly(...argv)).code).toBe(code)

@@ -49,8 +49,8 @@ async function agentsNamed(name: string): Promise<unknown[]> {
 async function expectWhole(name: string): Promise<void> {
   expect(await agentsNamed(name)).toHaveLength(1)
   expect(await pendingOf(world.app)).toEqual([])
-  const who = await runCli(['whoami', '--json'], { env: home.env })
-  expect([who.code, JSON.parse(who.stdout).agent.name]).toEqual([0, name])
+  const who = await runCli(['status', '--json'], { env: home.env })
+  expect([who.code, JSON.parse(who.stdout).name]).toEqual([0, name])
   const names = Object.keys(await files()).map((path) => path.slice(home.home.length))
   expect(names.sort()).toEqual([
     '/config/mayfly/config.json',

@@ -22,8 +22,8 @@ afterEach(async () => {
 const enroll = (argv: string[], more: object = {}) => runCli(['enroll', ...argv], { env: home.env, ...more })
 const secretsOf = (output: string) => output.match(/ck[rs]_[0-9a-f]+|"d":/g)
 
-async function whoami() {
-  const end = await runCli(['whoami', '--json'], { env: home.env })
+async function status() {
+  const end = await runCli(['status', '--json'], { env: home.env })
   return { code: end.code, ...(end.code === 0 ? JSON.parse(end.stdout) : {}) }
 }
 
@@ -43,7 +43,7 @@ test('asks, waits for approval, then logs in with the key', async () => {
   const kept = join(home.home, 'config/mayfly/secrets/default.login.json')
   expect(end.stderr).toContain(`Enrolled as the agent waits, with demo. Its key is stored in ${kept}.\n`)
   expect(secretsOf(end.stderr)).toBeNull()
-  expect(await whoami()).toMatchObject({ code: 0, agent: { name: 'waits' }, login: 'private_key_jwt' })
+  expect(await status()).toMatchObject({ code: 0, name: 'waits', login: 'private_key_jwt' })
 
   const files = await privateFiles(join(home.home, 'config'))
   expect(Object.keys(files).filter((path) => path.includes('enrollment.json'))).toEqual([])
@@ -85,7 +85,7 @@ test('--no-wait exits, and the next run collects the answer', async () => {
     expect.stringContaining('Once it is approved, run: mayfly enroll\n'),
   ])
   expect(await pendingOf(world.app)).toHaveLength(1)
-  expect((await whoami()).code).toBe(4)
+  expect((await status()).code).toBe(4)
 
   await decide(world.app, pending?.id ?? '', 'approve', { scopes: [] })
   const { MAYFLY_SERVER: _, ...env } = home.env
@@ -103,7 +103,7 @@ test('--timeout waits that long, and the next run collects the answer', async ()
   expect(left.stderr).toContain(`mayfly approve ${pending?.id}`)
   await decide(world.app, pending?.id ?? '', 'approve')
   expect((await enroll(['--timeout', '1m'])).code).toBe(0)
-  expect(await whoami()).toMatchObject({ agent: { name: 'patient' } })
+  expect(await status()).toMatchObject({ name: 'patient' })
 })
 
 test.each([
@@ -135,7 +135,7 @@ test('continues with the same key and id after Ctrl-C', async () => {
   expect(more).toEqual([])
   await decide(world.app, pending?.id ?? '', 'approve')
   expect((await enroll([])).code).toBe(0)
-  expect(await whoami()).toMatchObject({ agent: { name: 'stops' } })
+  expect(await status()).toMatchObject({ name: 'stops' })
 })
 
 describe('with an existing login', () => {
@@ -158,15 +158,15 @@ describe('with an existing login', () => {
       'mayfly: The profile default is already logged in as ci-3. Choose another with --profile, or run `mayfly logout` first.\n',
     ])
     expect((await enroll(['--name', 'ci-4', '--profile', 'four'])).code).toBe(0)
-    expect((await whoami()).agent.name).toBe('ci-3')
+    expect((await status()).name).toBe('ci-3')
   })
 
   test('of an agent that has ended, replaces it', async () => {
     await enroll(['--name', 'ci-5'])
-    const { agent } = await whoami()
+    const agent = await status()
     expect((await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)).status).toBeLessThan(300)
     expect((await enroll(['--name', 'ci-5'])).code).toBe(0)
-    expect((await whoami()).agent).toMatchObject({ name: 'ci-5', id: expect.not.stringMatching(agent.id) })
+    expect(await status()).toMatchObject({ name: 'ci-5', id: expect.not.stringMatching(agent.id) })
   })
 
   test('in the environment, reports that it takes precedence', async () => {

@@ -44,7 +44,7 @@ describe('with the server down', () => {
 
   test('names no command of this machine for a server elsewhere', async () => {
     const elsewhere = { ...env, MAYFLY_SERVER: 'http://0.0.0.0:9', MAYFLY_ALLOW_HTTP: '1', MAYFLY_TOKEN: 'x' }
-    expect(hintOf((await runCli(['whoami'], { env: elsewhere })).stderr)).toMatch(/^Check the address/)
+    expect(hintOf((await runCli(['status'], { env: elsewhere })).stderr)).toMatch(/^Check the address/)
   })
 
   test('a service leaves no trace of itself', async () => {

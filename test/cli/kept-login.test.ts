@@ -92,8 +92,8 @@ describe('the keychain', () => {
     expect(stderr).toMatch(/The login is stored in the keychain \(secret-tool\)\.\n$/)
     expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json', 'config.json.lock'])
     expect((await configOf(who)).profiles.default.secret_in).toBe('keychain')
-    const whoami = await runCli(['whoami', '--json'], { env })
-    expect(JSON.parse(whoami.stdout)).toMatchObject({ login_from: 'keychain' })
+    const status = await runCli(['status', '--json'], { env })
+    expect(JSON.parse(status.stdout)).toMatchObject({ login_from: 'keychain' })
     expect(await runCli(['logout'], { env })).toMatchObject({ code: 0 })
     const directory = env['PATH']?.split(':')[0] ?? ''
     expect((await readdir(directory)).sort()).toEqual(['secret-tool', 'store.calls'])
@@ -115,7 +115,7 @@ describe('the keychain', () => {
     expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json.lock'])
     const plain = await runCli(['login', '--no-keychain'], { env, stdin: world.agent.token })
     expect(plain).toMatchObject({ code: 0 })
-    expect(await runCli(['whoami'], { env })).toMatchObject({ code: 0 })
+    expect(await runCli(['status'], { env })).toMatchObject({ code: 0 })
   })
 
   test('that is locked later, or cannot be reached', async () => {
@@ -145,8 +145,8 @@ describe('the keychain', () => {
       const { code, stderr } = await runCli(['login'], { env, stdin: other.token })
       expect(code).toBe(1)
       expect(stderr).toMatch(/cannot be written: the file system is read-only\. The file is unchanged\.\n$/)
-      const whoami = await runCli(['whoami', '--json'], { env })
-      expect(JSON.parse(whoami.stdout).agent.name).toBe(world.agent.name)
+      const status = await runCli(['status', '--json'], { env })
+      expect(JSON.parse(status.stdout).name).toBe(world.agent.name)
     } finally {
       unmount(config)
     }

@@ -40,7 +40,7 @@ test('--server, --profile and --ca of a login are stored with it', async () => {
   const flags = ['--server', url, '--profile', 'work', '--ca', caFile]
   expect(await cli(['login', ...flags], agent.token)).toMatchObject({ code: 0 })
   expect((await configOf(who)).profiles.work).toMatchObject({ server: url, ca_file: caFile })
-  for (const argv of [['whoami'], ['whoami', '--profile', 'work'], ['whoami', '--server', url]])
+  for (const argv of [['status'], ['status', '--profile', 'work'], ['status', '--server', url]])
     expect(await cli(argv)).toMatchObject({ code: 0, stdout: expect.stringContaining(agent.name) })
 })
 
@@ -49,8 +49,8 @@ test('a login that other commands do not use says how to name it', async () => {
   expect((await cli(['login', '--server', plain.url], plain.agent.token)).stderr).not.toContain('--profile')
   const second = await cli(['login', '--server', url, '--ca', caFile, '--profile', 'work'], agent.token)
   expect(second.stderr).toMatch(/Other commands use it with: --profile work\n$/)
-  expect((await cli(['whoami'])).stdout).toContain(plain.agent.name)
-  expect((await cli(['whoami', '--profile', 'work'])).stdout).toContain(agent.name)
+  expect((await cli(['status'])).stdout).toContain(plain.agent.name)
+  expect((await cli(['status', '--profile', 'work'])).stdout).toContain(agent.name)
 })
 
 test('an enrollment under way keeps --ca, and its hints repeat what was given', async () => {
@@ -108,7 +108,7 @@ test('localhost and 127.0.0.1 with one port are one server', async () => {
   const byName = plain.url.replace('127.0.0.1', 'localhost')
   expect(await cli(['login', '--server', plain.url], plain.agent.token)).toMatchObject({ code: 0 })
   for (const server of [byName, plain.url])
-    expect((await cli(['whoami', '--server', server])).stdout).toContain(plain.agent.name)
+    expect((await cli(['status', '--server', server])).stdout).toContain(plain.agent.name)
   const again = await cli(['login', '--server', byName], plain.agent.token)
   expect(again.code).toBe(0)
   const { profiles } = await configOf(who)
@@ -123,7 +123,7 @@ test('localhost and 127.0.0.1 with one port are one server', async () => {
 test('a login from the environment goes to the address that the environment names', async () => {
   const byName = plain.url.replace('127.0.0.1', 'localhost')
   const env = { ...who.env, MAYFLY_SERVER: plain.url, MAYFLY_TOKEN: plain.agent.token }
-  const end = await runCli(['whoami', '--json', '--server', byName], { env })
+  const end = await runCli(['status', '--json', '--server', byName], { env })
   expect(JSON.parse(end.stdout)).toMatchObject({ server: plain.url, login_from: 'environment' })
 })
 
@@ -137,6 +137,6 @@ test.each([
   ],
 ])('but %s is another server', async (_, other) => {
   await cli(['login', '--server', plain.url], plain.agent.token)
-  const end = await cli(['whoami', '--server', other(plain.url)])
+  const end = await cli(['status', '--server', other(plain.url)])
   expect([end.code, end.stderr]).toEqual([4, expect.stringContaining('You are not logged in to')])
 })

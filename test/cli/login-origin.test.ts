@@ -47,9 +47,9 @@ const logIn = async (world: World, ...argv: string[]) =>
     await runCli(['login', '--server', world.url, ...argv], { env: bare, stdin: world.agent.token }),
   ).toMatchObject({ code: 0 })
 const whoIs = async (env: Record<string, string>, ...argv: string[]) => {
-  const { code, stderr } = await runCli(['whoami', ...argv], { env })
+  const { code, stderr } = await runCli(['status', ...argv], { env })
   if (code !== 0) return stderr
-  return JSON.parse((await runCli(['whoami', '--json', ...argv], { env })).stdout).agent.name
+  return JSON.parse((await runCli(['status', '--json', ...argv], { env })).stdout).name
 }
 /** The variables of b: its login alone, or with its address. */
 const tokenOfB = () => ({ MAYFLY_TOKEN: b.agent.token })

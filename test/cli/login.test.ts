@@ -41,8 +41,8 @@ describe('login', () => {
         },
       },
     })
-    const whoami = await runCli(['whoami', '--json'], { env: withoutServer(who) })
-    expect(JSON.parse(whoami.stdout)).toMatchObject({
+    const status = await runCli(['status', '--json'], { env: withoutServer(who) })
+    expect(JSON.parse(status.stdout)).toMatchObject({
       profile: 'default',
       login_from: 'file',
       server: world.url,
@@ -74,7 +74,7 @@ describe('login', () => {
         /\nMAYFLY_TOKEN is set and takes precedence over this login\. Unset it\.\n$/,
       ),
     })
-    expect(await runCli(['whoami'], { env })).toMatchObject({ code: 4 })
+    expect(await runCli(['status'], { env })).toMatchObject({ code: 4 })
   })
 
   test('typed at a terminal, it is not shown', async () => {
@@ -152,7 +152,7 @@ describe('login', () => {
     expect([first, more]).toEqual(['default', []])
     expect(second).toMatch(/^127\.0\.0\.1-\d+-[0-9a-f]{8}$/)
     const name = async (more: Record<string, string>) =>
-      JSON.parse((await runCli(['whoami', '--json'], { env: { ...who.env, ...more } })).stdout).agent.name
+      JSON.parse((await runCli(['status', '--json'], { env: { ...who.env, ...more } })).stdout).name
     expect(await name({})).toBe(world.agent.name)
     expect(await name({ MAYFLY_SERVER: other.url })).toBe(other.agent.name)
     await other.close()
@@ -187,9 +187,9 @@ describe('whose login goes where', () => {
       first === 'MAYFLY_TOKEN'
         ? { MAYFLY_TOKEN: other.token }
         : { MAYFLY_CLIENT_ID: other.oidc.client_id, MAYFLY_CLIENT_SECRET: other.oidc.client_secret }
-    const { stdout } = await runCli(['whoami', '--json'], { env: { ...who.env, ...login } })
+    const { stdout } = await runCli(['status', '--json'], { env: { ...who.env, ...login } })
     expect(JSON.parse(stdout)).toMatchObject({
-      agent: { name: other.name },
+      name: other.name,
       login_from: 'environment',
       profile: null,
     })
@@ -198,16 +198,16 @@ describe('whose login goes where', () => {
   test('secrets of the environment may be in files', async () => {
     const { home, env } = await stranger()
     await writeFile(join(home, 't'), `${world.agent.token}\n`)
-    expect(await runCli(['whoami'], { env: { ...env, MAYFLY_TOKEN_FILE: 't' } })).toMatchObject({ code: 0 })
-    expect(await runCli(['whoami'], { env: { ...env, MAYFLY_TOKEN_FILE: 'absent' } })).toMatchObject({
+    expect(await runCli(['status'], { env: { ...env, MAYFLY_TOKEN_FILE: 't' } })).toMatchObject({ code: 0 })
+    expect(await runCli(['status'], { env: { ...env, MAYFLY_TOKEN_FILE: 'absent' } })).toMatchObject({
       code: 4,
       stderr: expect.stringMatching(
         /^mayfly: Cannot read the file that MAYFLY_TOKEN_FILE names: \S+absent: no such file or directory\. Put the secret there, or unset/,
       ),
     })
     const both = { MAYFLY_TOKEN_FILE: 't', MAYFLY_TOKEN: world.agent.token }
-    expect(await runCli(['whoami'], { env: { ...env, ...both } })).toMatchObject({ code: 2 })
-    expect(await runCli(['whoami'], { env: { ...env, MAYFLY_CLIENT_ID: 'x' } })).toMatchObject({ code: 2 })
+    expect(await runCli(['status'], { env: { ...env, ...both } })).toMatchObject({ code: 2 })
+    expect(await runCli(['status'], { env: { ...env, MAYFLY_CLIENT_ID: 'x' } })).toMatchObject({ code: 2 })
   })
 })
 

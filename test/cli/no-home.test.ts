@@ -22,12 +22,12 @@ test.each(['', 'relative', '/dev/null', '/etc/hostname'])(
   'HOME=%j: the login goes to the server that is named, and nothing of the directory is read',
   async (HOME) => {
     const here = { cwd: world.home, env: { ...env, HOME } }
-    const named = await spawnCli(['whoami', '--json'], {
+    const named = await spawnCli(['status', '--json'], {
       ...here,
       env: { ...here.env, MAYFLY_SERVER: world.url },
     }).ended
     expect(named).toMatchObject({ code: 0, stderr: '' })
-    const unnamed = await spawnCli(['whoami'], here).ended
+    const unnamed = await spawnCli(['status'], here).ended
     expect(unnamed.stderr).not.toContain('127.0.0.1:9 ')
     expect(unnamed.stderr).not.toContain('127.0.0.1:9:')
   },

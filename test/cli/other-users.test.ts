@@ -29,7 +29,7 @@ async function eavesdrop(where: Parameters<typeof eavesdropAs>[1]): Promise<Eave
 
 const VERBS: [string, string[], string?][] = [
   ['get', ['get', 'demo']],
-  ['whoami', ['whoami']],
+  ['status', ['status']],
   ['enroll', ['enroll', '--name', 'x', '--no-wait']],
   ['backend add', ['backend', 'add', 'jwt', 'j', '--audience', 'a', '--signing-key', '-'], SECRET],
   ['agent create', ['agent', 'create', 'x', '--scope', 'demo:*']],
@@ -61,10 +61,10 @@ describe.runIf(isRootOnLinux)('a listener of another user of this machine', () =
     const { port } = new URL(world.url)
     const { end } = await eavesdrop({ host: '::1', port: Number(port) })
     const at = (host: string) => ({ env: { ...world.env, MAYFLY_SERVER: `http://${host}:${port}` } })
-    expectRefused(await runCli(['whoami'], at('[::1]')))
-    expect((await runCli(['whoami'], at('127.0.0.1'))).code).toBe(0)
+    expectRefused(await runCli(['status'], at('[::1]')))
+    expect((await runCli(['status'], at('127.0.0.1'))).code).toBe(0)
     // It may be either, and only the address that the command connects to counts.
-    const either = await runCli(['whoami'], at('localhost'))
+    const either = await runCli(['status'], at('localhost'))
     if (either.code !== 0) expectRefused(either)
     expect(await end()).toBe('')
   })
@@ -98,7 +98,7 @@ describe.runIf(isRootOnLinux)('a listener of another user of this machine', () =
     const { home } = await newHome()
     await chown(home, OTHER, OTHER)
     const env = { ...world.env, MAYFLY_SERVER: `http://127.0.0.1:${port}`, MAYFLY_DATA_DIR: home }
-    await runCli(['whoami'], { env })
+    await runCli(['status'], { env })
     expect(await end()).toContain(world.agent.token)
   })
 
@@ -108,14 +108,14 @@ describe.runIf(isRootOnLinux)('a listener of another user of this machine', () =
     await mkdir(join(home, 'mayfly-data'))
     await chown(join(home, 'mayfly-data'), OTHER, OTHER)
     const env = { ...world.env, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
-    expectRefused(await runCli(['whoami'], { env, cwd: home }))
+    expectRefused(await runCli(['status'], { env, cwd: home }))
     expect(await end()).toBe('')
   })
 
   test('is distinguished from a port on which nothing listens', async () => {
     const { port, end } = await eavesdrop({ host: '127.0.0.1' })
     await end()
-    const done = await runCli(['whoami'], {
+    const done = await runCli(['status'], {
       env: { ...world.env, MAYFLY_SERVER: `http://127.0.0.1:${port}` },
     })
     expect(done.stderr).toContain('nothing is listening there')

@@ -69,7 +69,7 @@ async function expectService(app: TestApp, agent: OldAgent, issuer: string) {
   const env = await enrolledHome(agent, issuer.replace('localhost', '127.0.0.1'), issuer)
   const run = (...argv: string[]) => runCli(argv, { env })
   expect(await run('get', 'demo')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/) })
-  expect(await run('whoami', '--json')).toMatchObject({ code: 0, stderr: '' })
+  expect(await run('status', '--json')).toMatchObject({ code: 0, stderr: '' })
 }
 
 describe.each(DIALECTS)('a %s store of an older version', (dialect) => {

@@ -232,7 +232,7 @@ describe.skipIf(!canCompile)('the server on a failing disk (needs Linux and cc)'
   )
 
   longTest(
-    'a full disk: `agent rm`, `backend rm` and `credentials revoke` of the local administrator still remove',
+    'a full disk: `agent rm`, `backend rm` and `revoke` of the local administrator still remove',
     async () => {
       const server = world.server()
       const tok = await issue(server, agent.token, { backend: 'tok' })
@@ -246,7 +246,7 @@ describe.skipIf(!canCompile)('the server on a failing disk (needs Linux and cc)'
         expect(stderr).toBe('')
         expect(code).toBe(0)
       }
-      await mayfly('credentials', 'revoke', tok.id, ...overTcp)
+      await mayfly('revoke', tok.id, ...overTcp, '--json')
       await mayfly('agent', 'rm', 'doomed', '--yes', ...overSocket)
       expect((await server.call(doomed.token, 'GET', '/v1/status')).status).toBe(401)
       await mayfly('backend', 'rm', 'tok', '--force', '--yes', ...overSocket)

@@ -6,9 +6,7 @@ import { LIST_OPTIONS, type Rows, showList } from '../frame/list.ts'
 import { choice, flag, type ValuesOf } from '../frame/options.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { openAdmin, openAdminClient } from '../session/admin.ts'
-import { clientFor } from '../session/open.ts'
-import { findLogin, readTarget } from '../session/session.ts'
+import { openAdminClient, openOwnClient } from '../session/admin.ts'
 
 const STATUSES = ['active', 'expired', 'revoked', 'all'] as const
 
@@ -18,7 +16,7 @@ type Filter = ValuesOf<typeof FILTERS & typeof LIST_OPTIONS> & {
 
 export const list = defineVerb({
   description:
-    'Lists your active credentials, oldest first. Without a login, on the server’s machine, and with --all-agents, --agent or --status it lists those of all agents, newest first, which needs an administrator. Secrets are never shown.',
+    'Lists your active credentials, oldest first. Without a login, and with --data-dir, --all-agents, --agent or --status, it lists those of all agents, newest first, which needs an administrator. Secrets are never shown.',
   options: {
     ...FILTERS,
     status: choice('<status>', 'only this status, of all agents; active by default', STATUSES),
@@ -35,17 +33,10 @@ export const list = defineVerb({
   run: async (context, options) => {
     const { allAgents, agent, status } = options
     const isOfAll = allAgents === true || agent !== undefined || status !== undefined
-    const own = isOfAll ? undefined : await ownClient(context)
+    const own = isOfAll ? undefined : await openOwnClient(context)
     return own === undefined ? listAll(context, options) : listOwn(context, own, options)
   },
 })
-
-/** Undefined if there is no login. */
-async function ownClient(context: Context): Promise<Client | undefined> {
-  const target = await readTarget(context)
-  const login = await findLogin(context, target)
-  return login === undefined ? undefined : clientFor(context, target, login.auth)
-}
 
 function listOwn(context: Context, client: Client, options: Filter): Promise<void> {
   const wanted = options.backend?.toLowerCase()
@@ -89,24 +80,3 @@ async function listAll(context: Context, options: Filter): Promise<void> {
   }
   return showList(context, options, (page) => client.admin.tokens.list(filter, page), shape)
 }
-
-export const revoke = defineVerb({
-  description:
-    'Revokes credentials of any agent, as an administrator; with a login that is none, your own. `mayfly revoke` revokes all of yours, or those of a backend.',
-  arguments: [{ name: '<ids...>', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
-  examples: { 'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa': 'revoke one credential' },
-  json: '{"revoked": ["ID", …]}',
-  ...ADMIN,
-  run: async (context, _options, ids) => {
-    const { client, login } = await openAdmin(context)
-    for (const [index, id] of ids.entries()) {
-      context.out.progress(`Revoking: ${index + 1} of ${ids.length}`)
-      const revoked = login === undefined ? client.admin.tokens.revoke(id) : client.revoke(id)
-      await revoked.catch((error: unknown) => {
-        if (index > 0) context.out.note(`Revoked before the error: ${ids.slice(0, index).join(', ')}.`)
-        throw error
-      })
-    }
-    await context.out.show({ revoked: ids }, () => ids.map((id) => `Revoked ${id}.`).join('\n'))
-  },
-})

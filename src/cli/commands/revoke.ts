@@ -9,7 +9,7 @@ import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
   description:
-    'Revokes credentials before they expire. Revoking one that has ended is no error. If one fails, it still revokes the others. As an administrator, --agent and --all-agents revoke those of others: it counts them first, and asks.',
+    'Revokes credentials before they expire. Revoking one that has ended is no error. If one fails, it still revokes the others. An administrator may give ids of any agent: with a login that has the scope, or as the local administrator, without a login or with --data-dir. --agent and --all-agents revoke those of others: it counts them first, and asks.',
   arguments: [{ name: '[ids...]', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
   options: {
     all: flag('all your credentials'),
@@ -41,16 +41,17 @@ export const verb = defineVerb({
       const { revokeOfOthers } = await import('../admin/revoke-of-others.ts')
       return revokeOfOthers(context, { agent, backend }, options.yes)
     }
-    return revokeOwn(context, ids, backend)
+    return revokeEach(context, ids, backend)
   },
 })
 
-async function revokeOwn(
+/** Revokes these ids; without any, all of the agent's own, or those of a backend. */
+async function revokeEach(
   context: Context,
   ids: readonly string[],
   backend: string | undefined,
 ): Promise<void> {
-  const { client } = await openAgentSession(context)
+  const client = ids.length > 0 ? await openForIds(context) : (await openAgentSession(context)).client
   const wanted = ids.length > 0 ? ids : await heldIds(client, backend)
   // "Nothing to revoke" must not be the answer to a typo.
   if (backend !== undefined && wanted.length === 0) await requireBackend(client, backend)
@@ -69,6 +70,12 @@ async function revokeOwn(
   await dropCached(context, (credential) => done.some(({ id }) => id === credential.id))
   await context.out.report(done, done.map(inWords).join('\n') || 'There was nothing to revoke.')
   if (failure !== undefined) throw failure
+}
+
+/** The login decides whose credentials it may revoke; without one, the local administrator may revoke any. */
+async function openForIds(context: Context): Promise<Client> {
+  const { openAdminClient, openOwnClient } = await import('../session/admin.ts')
+  return (await openOwnClient(context)) ?? openAdminClient(context)
 }
 
 async function heldIds(client: Client, backend: string | undefined): Promise<string[]> {

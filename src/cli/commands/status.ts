@@ -6,36 +6,67 @@ import { listing, table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
-import { LOGIN_WORDS } from '../session/session.ts'
+import { LOGIN_WORDS, type Login } from '../session/session.ts'
 
-export const status = defineVerb({
+export const verb = defineVerb({
   description:
-    'Shows your agent: its scopes, expiry, active credentials and pending requests. With --all it asks the server of each profile.',
+    'Shows your agent with its scopes, expiry, active credentials and pending requests, and the server and the login that lead to it. With --all it asks the server of each profile.',
   options: {
     all: flag('a line for each profile'),
   },
   examples: {
-    'mayfly status': 'what you may do, and what you hold',
+    'mayfly status': 'who you are on this server, what you may do, and what you hold',
     'mayfly status --all': 'at every server that you are logged in to',
   },
-  json: async () => (await import('../../api/v1.ts')).AgentStatus,
+  json: shape,
   exits: [3, 4],
   run: async (context, { all }) => {
     if (all === true) return (await import('../session/status-of-all.ts')).showAll(context)
-    const status = await (await openAgentSession(context)).client.status()
-    await context.out.show(status, () => inWords(context, status))
+    const { client, target, login } = await openAgentSession(context)
+    const status = await client.status()
+    const way: Way = {
+      server: target.server.text,
+      profile: login.from === 'environment' ? null : target.profileName,
+      login: login.auth.kind,
+      login_from: login.from,
+    }
+    await context.out.show({ ...status, ...way }, () => inWords(context, status, way))
     return EXIT.done
   },
 })
 
+/** How the command came to this agent. */
+interface Way {
+  readonly server: string
+  /** Null for a login from the environment. */
+  readonly profile: string | null
+  readonly login: Login['auth']['kind']
+  readonly login_from: Login['from']
+}
+
+async function shape() {
+  const { Type } = await import('typebox')
+  const { AgentStatus } = await import('../../api/v1.ts')
+  return Type.Object({
+    ...AgentStatus.properties,
+    server: Type.String(),
+    profile: Type.Union([Type.String(), Type.Null()]),
+    login: Type.Enum(['bearer', 'client_secret', 'private_key_jwt']),
+    login_from: Type.Enum(['environment', 'keychain', 'file']),
+  })
+}
+
 /** Enough for a person to see what the agent does. */
 const MOST_HELD = 20
 
-function inWords({ globals, now: clock }: Context, status: AgentStatus): string {
+function inWords({ globals, now: clock }: Context, status: AgentStatus, way: Way): string {
   const now = clock()
   const parts = [
     listing({
       Agent: `${status.name} (${status.id})`,
+      Server: way.server,
+      Profile: way.profile ?? undefined,
+      Login: `${LOGIN_WORDS[way.login]}, from ${FROM[way.login_from]}`,
       Scopes: status.scopes.join(' ') || 'none',
       Created: relative(status.created_at, now),
       'Last used': relative(status.last_used ?? 'never', now),
@@ -63,33 +94,5 @@ function inWords({ globals, now: clock }: Context, status: AgentStatus): string 
     )
   return parts.join('\n\n')
 }
-
-export const whoami = defineVerb({
-  description: 'Asks the server which agent you are, and shows the server and the login.',
-  examples: { 'mayfly whoami': 'who you are on this server' },
-  json: '{agent: {id, name}, server, profile: string or null, login, login_from: environment, keychain or file}',
-  exits: [3, 4],
-  run: async (context) => {
-    const { client, target, login } = await openAgentSession(context)
-    const { id, name } = await client.status()
-    const profile = login.from === 'environment' ? null : target.profileName
-    await context.out.show(
-      {
-        agent: { id, name },
-        server: target.server.text,
-        profile,
-        login: login.auth.kind,
-        login_from: login.from,
-      },
-      () =>
-        listing({
-          Agent: `${name} (${id})`,
-          Server: target.server.text,
-          Profile: profile ?? undefined,
-          Login: `${LOGIN_WORDS[login.auth.kind]}, from ${FROM[login.from]}`,
-        }),
-    )
-  },
-})
 
 const FROM = { environment: 'the environment', keychain: 'the keychain', file: 'a file' } as const

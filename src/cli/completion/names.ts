@@ -33,21 +33,14 @@ async function read(
 ): Promise<Candidate[]> {
   if (what === 'profiles') return profiles(context)
   const page = { limit: MOST }
-  if (!isAdmin) {
-    const { openAgentSession } = await import('../session/open.ts')
-    const { client } = await openAgentSession(context)
-    if (what === 'backends') return usable(client)
-    return words(client.active(page), heldWord)
-  }
-  const { openAdmin } = await import('../session/admin.ts')
-  const { client, login } = await openAdmin(context)
+  if (what === 'credentials') return credentials(context)
+  const client = await open(context, isAdmin)
   const { admin } = client
   switch (what) {
     case 'agents':
       return words(admin.agents.list(page), ({ name, scopes }) => [[name, scopes.join(' ')]])
     case 'backends':
-      // An agent that is no administrator may call this verb, too.
-      return words(admin.backends.list(page), ({ name, type }) => [[name, type]]).catch(() => usable(client))
+      return (await client.backends()).map(({ id, type }) => ({ word: id, about: type }))
     case 'kinds':
       return words(admin.kinds(page), ({ type, title }) => [[type, title]])
     case 'plugins':
@@ -59,15 +52,23 @@ async function read(
         [name, id],
         [id, name],
       ])
-    case 'credentials':
-      return login === undefined
-        ? words(admin.tokens.list({ status: 'active' }, page), heldWord)
-        : words(client.active(page), heldWord)
   }
 }
 
-const usable = async (client: Client): Promise<Candidate[]> =>
-  (await client.backends()).map(({ id, type }) => ({ word: id, about: type }))
+async function open(context: Context, isAdmin: boolean): Promise<Client> {
+  if (isAdmin) return (await import('../session/admin.ts')).openAdminClient(context)
+  return (await (await import('../session/open.ts')).openAgentSession(context)).client
+}
+
+/** Those that `mayfly revoke` may be given. */
+async function credentials(context: Context): Promise<Candidate[]> {
+  const { openAdminClient, openOwnClient } = await import('../session/admin.ts')
+  const page = { limit: MOST }
+  const own = await openOwnClient(context)
+  if (own !== undefined) return words(own.active(page), heldWord)
+  const { admin } = await openAdminClient(context)
+  return words(admin.tokens.list({ status: 'active' }, page), heldWord)
+}
 
 const heldWord = ({ id, backend }: { readonly id: string; readonly backend: string }): Word[] => [
   [id, backend],
@@ -105,12 +106,8 @@ async function scopeForms(
 }
 
 async function readBackend(context: Context, isAdmin: boolean, name: string) {
-  if (isAdmin) {
-    const { openAdmin } = await import('../session/admin.ts')
-    return (await openAdmin(context)).client.admin.backends.show(name)
-  }
-  const { openAgentSession } = await import('../session/open.ts')
-  return (await openAgentSession(context)).client.backend(name)
+  const client = await open(context, isAdmin)
+  return isAdmin ? client.admin.backends.show(name) : client.backend(name)
 }
 
 async function profiles(context: Context): Promise<Candidate[]> {

@@ -51,6 +51,8 @@ test.each<[string[], string]>([
   [['gte'], '"gte" is not a command (did you mean "get"?).'],
   [['agent', 'creat'], '"creat" is not a command (did you mean "create"?).'],
   [['x\x1b[2Jy'], '"x\\u001b[2Jy" is not a command.'],
+  [['version'], '"version" is not a command (did you mean "mayfly --version"?).'],
+  [['--json', 'whoami'], '"whoami" is not a command (did you mean "mayfly status"?).'],
   [['--ttl', 'get'], '"--ttl" is not an option of mayfly itself.'],
   [['--server'], '--server needs a value.'],
 ])('%j is wrong usage', async (argv, message) => {

@@ -63,9 +63,18 @@ function nextWord(argv: readonly string[]): { word: string | undefined; options:
   return { word: undefined, options, rest: [] }
 }
 
+/** What people try who know other programs or an earlier version, and no spelling leads to. */
+const OTHERWISE = new Map([
+  ['mayfly version', 'mayfly --version'],
+  ['mayfly whoami', 'mayfly status'],
+  ['mayfly credentials revoke', 'mayfly revoke'],
+])
+
 async function unknown(word: string, verbs: readonly Entry[], command: string) {
   const { didYouMean } = await import('../../domain/suggest.ts')
   const names = verbs.map(({ name }) => name)
   const shown = JSON.stringify(word.slice(0, 40))
-  return usage(`${shown} is not a command${didYouMean(word, names)}.`, `Run \`${command} --help\` for usage.`)
+  const other = OTHERWISE.get(`${command} ${word}`)
+  const meant = other === undefined ? didYouMean(word, names) : ` (did you mean "${other}"?)`
+  return usage(`${shown} is not a command${meant}.`, `Run \`${command} --help\` for usage.`)
 }

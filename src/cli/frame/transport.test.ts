@@ -42,7 +42,7 @@ test('a reply with status 101 that names no protocol ends the call in time', asy
 test('the command reports a reply with status 101', async () => {
   const server = await answering(SWITCH)
   const { env } = await newHome()
-  const argv = ['whoami', '--server', server.url]
+  const argv = ['status', '--server', server.url]
   expect(
     await spawnCli(argv, {
       env: { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` },

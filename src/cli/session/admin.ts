@@ -8,28 +8,28 @@ import type { Context } from '../frame/verb.ts'
 import { isAnswered, isOwnOrRoots, namedDataDir, SYSTEM_DATA_DIR } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
-import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
+import { findLogin, notLoggedIn, readTarget, type Target } from './session.ts'
 
 /** The server's own default. */
 const DATA_DIR = './mayfly-data'
 const NO_LOGIN: Auth = { kind: 'none' }
 
-/** A client for `/v1/admin`, as `openAdmin` chooses it. Throws `CliError`. */
-export async function openAdminClient(context: Context): Promise<Client> {
-  return (await openAdmin(context)).client
+/** A client with the login. Undefined without one, and with --data-dir, which names a local administrator. Throws `CliError`. */
+export async function openOwnClient(context: Context): Promise<Client | undefined> {
+  if (context.globals.dataDir !== undefined) return undefined
+  const target = await readTarget(context)
+  const login = await findLogin(context, target)
+  return login === undefined ? undefined : clientFor(context, target, login.auth)
 }
 
 /**
- * Uses the socket in the directory of --data-dir; else the login that a flag or variable names; else, on the server's machine,
- * its socket or the rule for local callers; else the login of the profile. `login` is undefined for a local administrator.
- * Throws `CliError`.
+ * A client for `/v1/admin`. Uses the socket in the directory of --data-dir; else the login that a flag or variable names; else,
+ * on the server's machine, its socket or the rule for local callers; else the login of the profile. Throws `CliError`.
  */
-export async function openAdmin(
-  context: Context,
-): Promise<{ readonly client: Client; readonly login: Login | undefined }> {
+export async function openAdminClient(context: Context): Promise<Client> {
   const target = await readTarget(context)
   const named = await openNamedDirectory(context, target)
-  if (named !== undefined) return { client: named, login: undefined }
+  if (named !== undefined) return named
   // A flag wins over every variable.
   const isNamed =
     target.profileFrom === 'flag' ||
@@ -37,11 +37,11 @@ export async function openAdmin(
       (target.profileFrom !== 'default' || target.variable?.isUsed === true))
   if (target.server.isLocal && !isNamed) {
     const local = await openLocally(context, target)
-    if (local !== undefined) return { client: local, login: undefined }
+    if (local !== undefined) return local
   }
   const login = await findLogin(context, target)
   if (login === undefined) throw target.server.isLocal && !isNamed ? notLocal() : notLoggedIn(target)
-  return { client: await clientFor(context, target, login.auth), login }
+  return clientFor(context, target, login.auth)
 }
 
 /** Undefined without --data-dir, with another flag that names a server, and if no server accepts this user there. */

@@ -1,7 +1,6 @@
 import { type Entry, entry } from '../frame/verb.ts'
 
 const profile = () => import('../commands/profile.ts')
-const status = () => import('../commands/status.ts')
 const credentials = () => import('../commands/credentials.ts')
 
 /** The verbs that an agent uses for itself. */
@@ -23,18 +22,18 @@ export const AGENT_VERBS: readonly Entry[] = [
       entry('rm', 'remove a login', profile, 'remove'),
     ],
   },
-  entry('whoami', 'show your agent, server and login', status, 'whoami'),
-  entry('status', 'show your scopes, expiry, credentials and requests', status, 'status'),
+  entry(
+    'status',
+    'show your agent, login, scopes, credentials and requests',
+    () => import('../commands/status.ts'),
+  ),
   entry('get', 'get a credential from a backend', () => import('../commands/get.ts')),
   {
     name: 'credentials',
-    summary: 'list and revoke credentials',
-    verbs: [
-      entry('ls', 'list your active credentials, or those of all agents', credentials, 'list'),
-      entry('revoke', 'revoke credentials of yours, or of any agent', credentials, 'revoke'),
-    ],
+    summary: 'list credentials',
+    verbs: [entry('ls', 'list your active credentials, or those of all agents', credentials, 'list')],
   },
-  entry('revoke', 'revoke your credentials before they expire', () => import('../commands/revoke.ts')),
+  entry('revoke', 'revoke credentials before they expire', () => import('../commands/revoke.ts')),
   entry('request', 'request more scopes', () => import('../commands/request.ts')),
   entry('backends', 'list the backends', () => import('../commands/backends.ts')),
   entry('signing-key', 'print the key that signs your commits', () => import('../commands/signing-key.ts')),

@@ -44,5 +44,4 @@ export const OTHER_VERBS: readonly Entry[] = [
   hidden(
     entry('__complete', 'candidates for the completion scripts', () => import('../commands/complete.ts')),
   ),
-  entry('version', 'print the versions of command and server', () => import('../commands/version.ts')),
 ]
