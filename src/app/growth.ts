@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { isLoopbackHost } from '../domain/loopback.ts'
+import { isLoopbackHost } from '../domain/network/loopback.ts'
 import type { Log } from '../log/log.ts'
 
 /**

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../domain/fault.ts'
-import { isLoopbackHost } from '../domain/loopback.ts'
+import { isLoopbackHost } from '../domain/network/loopback.ts'
 import { adminSocketOf, SocketPathTooLong, withSocketPath } from '../files/admin-socket.ts'
 import type { HttpServer } from '../http/server/server.ts'
 

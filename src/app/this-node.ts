@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Loaded } from '../config/load.ts'
 import { FIELDS } from '../config/schema.ts'
 import type { NodeState } from '../core/server/nodes.ts'
-import { canonicalJson } from '../domain/canonical-json.ts'
+import { canonicalJson } from '../domain/formats/canonical-json.ts'
 import type { Recipes } from './recipes.ts'
 import { VERSION } from './version.ts'
 

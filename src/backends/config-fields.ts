@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { isObject } from '../domain/json.ts'
-import { faultsOf } from '../domain/schema-faults.ts'
+import { isObject } from '../domain/formats/json.ts'
+import { faultsOf } from '../domain/formats/schema-faults.ts'
 import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
 
 /** Replaces a secret wherever a configuration is shown; sent back, it means "unchanged". */

@@ -1,5 +1,5 @@
 import { type BackendError, unavailable } from '../domain/backend-error.ts'
-import { isObject, type JsonObject, parseJson } from '../domain/json.ts'
+import { isObject, type JsonObject, parseJson } from '../domain/formats/json.ts'
 import type { FetchOptions } from '../egress/fetch.ts'
 import type { Host } from './kind.ts'
 

@@ -1,7 +1,7 @@
 import { ConfigError, type Fault, InvalidValue } from '../domain/fault.ts'
+import { shellWord } from '../domain/formats/shell-word.ts'
 import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
-import { shellWord } from '../domain/shell-word.ts'
 import { type ReadFile, readSecret } from '../files/read-secret.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
 import { type ReadFiles, readConfigFiles } from './config-files.ts'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { InvalidValue, quote } from '../domain/fault.ts'
-import { isLoopbackHost } from '../domain/loopback.ts'
+import { isLoopbackHost } from '../domain/network/loopback.ts'
 import { Secret } from '../domain/secret.ts'
 import { type ReadFile, readSecret } from '../files/read-secret.ts'
 import type { ReceiverSchema } from './notify-schema.ts'

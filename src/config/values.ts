@@ -3,7 +3,7 @@ import { isAudience } from '../domain/audience.ts'
 import { parseBoundedDuration } from '../domain/duration.ts'
 import { InvalidValue, quote } from '../domain/fault.ts'
 import { DAY_MS, HOUR_MS } from '../domain/limits.ts'
-import { isLoopbackHost } from '../domain/loopback.ts'
+import { isLoopbackHost } from '../domain/network/loopback.ts'
 import type { Rate } from '../domain/policy.ts'
 import { parseRate } from '../domain/policy.ts'
 

@@ -1,7 +1,7 @@
 import type { AgentBounds } from '../domain/agent.ts'
-import type { AskedRequest } from '../domain/canonical-request.ts'
+import type { AskedRequest } from '../domain/people/canonical-request.ts'
+import type { Session } from '../domain/people/session.ts'
 import type { HeldScopes } from '../domain/scope.ts'
-import type { Session } from '../domain/session.ts'
 
 /** Where a request came from, for the audit. */
 export interface Origin {

@@ -1,7 +1,7 @@
 import { secretsEnd } from '../domain/agent.ts'
 import { JWT_TOLERANCE_MS } from '../domain/limits.ts'
+import { sessionEnd } from '../domain/people/session.ts'
 import { Problem } from '../domain/problems.ts'
-import { sessionEnd } from '../domain/session.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
 import type { Actor, AgentCaller, Caller, OperatorCaller } from './caller.ts'

@@ -1,5 +1,5 @@
-import { confirmedText } from '../domain/canonical-request.ts'
 import { CHALLENGE_MS, CHALLENGES_PER_MINUTE, MINUTE_MS } from '../domain/limits.ts'
+import { confirmedText } from '../domain/people/canonical-request.ts'
 import { Problem } from '../domain/problems.ts'
 import { isAdminScope } from '../domain/scope.ts'
 import { assertionOptions, newNonce, sha256 } from '../keys/webauthn.ts'

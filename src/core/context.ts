@@ -1,7 +1,7 @@
 import type { Registry } from '../backends/open-backends.ts'
 import type { IdKind } from '../domain/ids.ts'
+import type { RelyingParty } from '../domain/people/relying-party.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
-import type { RelyingParty } from '../domain/relying-party.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'
 import type { Trace } from '../domain/trace.ts'
 import type { Hasher } from '../keys/bearer.ts'

@@ -10,7 +10,7 @@ import {
   SEQUENCE,
   SET,
   UTF8_STRING,
-} from './der.ts'
+} from './formats/der.ts'
 
 /** AlgorithmIdentifiers: RFC 5758 §3.2 and RFC 4055 §5. */
 export const ECDSA_SHA256 = der(SEQUENCE, oid('2a8648ce3d040302'))

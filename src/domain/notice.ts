@@ -1,4 +1,4 @@
-import { plainText } from './plain-text.ts'
+import { plainText } from './formats/plain-text.ts'
 
 /** What receivers of notifications are told of. Receivers see these names. */
 export type NoticeType =

@@ -1,4 +1,4 @@
-import type { GitObject, GitPerson } from './git-object.ts'
+import type { GitObject, GitPerson } from './formats/git-object.ts'
 import { Problem } from './problems.ts'
 
 /**

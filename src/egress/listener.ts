@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { unavailable } from '../domain/backend-error.ts'
-import { isLoopbackAddress } from '../domain/loopback.ts'
-import { findListenerUids, findPeerUid, type ReadTable } from '../domain/socket-owner.ts'
-import { unmappedUid } from '../domain/socket-table.ts'
+import { isLoopbackAddress } from '../domain/network/loopback.ts'
+import { findListenerUids, findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
+import { unmappedUid } from '../domain/network/socket-table.ts'
 
 /** Whose listeners on loopback addresses may get the secrets of a backend, besides those of root and of ourselves (ADR 0041). */
 export interface ListenerRules {

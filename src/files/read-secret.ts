@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { InvalidValue, quote } from '../domain/fault.ts'
+import { shellWord } from '../domain/formats/shell-word.ts'
 import { Secret } from '../domain/secret.ts'
-import { shellWord } from '../domain/shell-word.ts'
 
 export type ReadFile = (path: string) => Promise<Uint8Array>
 

@@ -1,4 +1,4 @@
-import { isObject } from '../domain/json.ts'
+import { isObject } from '../domain/formats/json.ts'
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
 import { decodeBase64url } from './base64url.ts'
 

@@ -1,5 +1,5 @@
 import { createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { isObject } from '../domain/json.ts'
+import { isObject } from '../domain/formats/json.ts'
 import { decodeBase64url } from './base64url.ts'
 import { isEd25519Point } from './curve25519-point.ts'
 import { thumbprint } from './thumbprint.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { requiredMembers } from '../domain/jwk.ts'
+import { requiredMembers } from '../domain/formats/jwk.ts'
 
 /** RFC 7638: SHA-256 over the required members, 43 base64url characters. Throws `Error` for another key type. */
 export function thumbprint(jwk: Readonly<Record<string, unknown>>): string {

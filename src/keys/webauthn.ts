@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { CHALLENGE_MS } from '../domain/limits.ts'
-import type { RelyingParty } from '../domain/relying-party.ts'
-import type { Passkey } from '../domain/session.ts'
+import type { RelyingParty } from '../domain/people/relying-party.ts'
+import type { Passkey } from '../domain/people/session.ts'
 import type { Hasher } from './bearer.ts'
 
 /** Loaded with the first person who logs in: nobody else needs it. */

@@ -10,8 +10,8 @@ import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../config/schema.ts'
 import { type Flags, flagKey } from '../config/sources.ts'
-import { hostPort } from '../domain/address.ts'
 import { ConfigError } from '../domain/fault.ts'
+import { hostPort } from '../domain/network/address.ts'
 
 /** The flags of `mayfly server`, one for each setting that has a flag. */
 function serverOptions(): Options {

@@ -1,6 +1,6 @@
 import { Value } from 'typebox/value'
 import { GUARDED_MARK, type Kind, SECRET_MARK } from '../backends/kind.ts'
-import { isObject, parseJson } from '../domain/json.ts'
+import { isObject, parseJson } from '../domain/formats/json.ts'
 import type { PluginProtocol } from '../domain/plugin.ts'
 import { describeCreddyPlugin, openCreddy } from './creddy/open-creddy.ts'
 import type { Description } from './description.ts'

@@ -1,7 +1,7 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from '../backends/kind.ts'
-import { isObject, type JsonObject } from '../domain/json.ts'
-import { isLinearPattern } from '../domain/pattern.ts'
+import { isObject, type JsonObject } from '../domain/formats/json.ts'
+import { isLinearPattern } from '../domain/formats/pattern.ts'
 
 /** A fault of a schema that a plugin sent; the message is the end of a sentence that begins with "The plugin". */
 export class SchemaFault extends Error {}

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { shellQuote } from '../../src/domain/shell-word.ts'
+import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 import { COMPILE_CACHE } from '../support/compile-cache.ts'
 import { newHome } from './support.ts'
 

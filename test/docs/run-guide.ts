@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { shellQuote } from '../../src/domain/shell-word.ts'
+import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 import { commandScript } from '../support/compile-cache.ts'
 import { isAsShown, Known } from './masks.ts'
 import { type GuideStep, type RunStep, readGuide, type Shown } from './read-guide.ts'

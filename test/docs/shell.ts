@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { shellQuote } from '../../src/domain/shell-word.ts'
+import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 
 export interface StepEnd {
   /** Both streams. */

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { shellQuote } from '../../src/domain/shell-word.ts'
+import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 
 /** NODE_COMPILE_CACHE for commands from the sources: Node keeps compiled sources here, which halves their start. */
 export const COMPILE_CACHE = fileURLToPath(

@@ -1,4 +1,4 @@
-import { relyingPartyOf } from '../../src/domain/relying-party.ts'
+import { relyingPartyOf } from '../../src/domain/people/relying-party.ts'
 import type { Reply, TestApp } from './app.ts'
 import { type Authenticator, confirmationHeader, createAuthenticator } from './authenticator.ts'
 

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { type BackendError, denied, misconfigured, unsupported } from '../../domain/backend-error.ts'
-import { isObject, type JsonObject } from '../../domain/json.ts'
+import { isObject, type JsonObject } from '../../domain/formats/json.ts'
 import { signAssertion } from '../assertion.ts'
 import {
   busy,

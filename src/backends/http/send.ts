@@ -1,5 +1,5 @@
 import { BackendError } from '../../domain/backend-error.ts'
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import type { Host } from '../kind.ts'
 import { type Auth, createAuth } from './auth.ts'
 import type { Call, Config, Reply, Send } from './calls.ts'

@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { misconfigured } from '../../domain/backend-error.ts'
-import { requiredMembers } from '../../domain/jwk.ts'
+import { requiredMembers } from '../../domain/formats/jwk.ts'
 
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
 

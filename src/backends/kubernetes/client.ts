@@ -1,5 +1,5 @@
 import { type BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../domain/formats/json.ts'
 import { callJson, detailOf, type JsonCall, type JsonReply, notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'

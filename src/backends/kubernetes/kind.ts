@@ -1,5 +1,5 @@
 import { BackendError, denied, unavailable, unsupported } from '../../domain/backend-error.ts'
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../domain/formats/json.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import { endingAt } from '../issued.ts'

@@ -1,6 +1,6 @@
 import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError, denied } from '../../domain/backend-error.ts'
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { hostPort } from '../../domain/address.ts'
 import { misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
+import { hostPort } from '../../domain/network/address.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Handle, Host, Issued, IssueRequest, ListedPage } from '../kind.ts'

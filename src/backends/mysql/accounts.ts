@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { hostPort } from '../../domain/address.ts'
 import { type BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
+import { hostPort } from '../../domain/network/address.ts'
 import { namedAccounts } from '../account-name.ts'
 import type { Issued, ListedPage } from '../kind.ts'
 import { type Connections, numberOf, type Row, type Session, toBackendError } from './client.ts'

@@ -1,5 +1,5 @@
 import { BackendError, type Fault, misconfigured, unavailable } from '../../domain/backend-error.ts'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../domain/formats/json.ts'
 import { callJson, detailOf, type JsonReply } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { hostPort } from '../../domain/address.ts'
 import { type BackendError, misconfigured, unsupported } from '../../domain/backend-error.ts'
+import { hostPort } from '../../domain/network/address.ts'
 import { isScope } from '../../domain/scope.ts'
 import type { Issued, IssueRequest } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError, denied, misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../domain/formats/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { namedAccounts } from '../account-name.ts'
 import type { JsonReply } from '../json-api.ts'

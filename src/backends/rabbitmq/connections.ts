@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { unavailable } from '../../domain/backend-error.ts'
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../domain/formats/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { type Api, isNotFound, unexpected } from './client.ts'
 

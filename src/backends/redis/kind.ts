@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { hostPort } from '../../domain/address.ts'
 import { denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
+import { hostPort } from '../../domain/network/address.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Backend, Handle, Host, Issued } from '../kind.ts'

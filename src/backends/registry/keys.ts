@@ -11,7 +11,7 @@ import {
 import { promisify } from 'node:util'
 import { misconfigured } from '../../domain/backend-error.ts'
 import { basicConstraints, certificateBody, ECDSA_SHA256, withSignature } from '../../domain/certificate.ts'
-import { requiredMembers } from '../../domain/jwk.ts'
+import { requiredMembers } from '../../domain/formats/jwk.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 
 import { signAssertion } from '../assertion.ts'

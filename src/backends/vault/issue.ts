@@ -1,5 +1,5 @@
 import { denied, misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../domain/formats/json.ts'
 import { namedAccounts } from '../account-name.ts'
 import { notUnderstood } from '../json-api.ts'
 import type { Handle, IssueRequest, ListedPage } from '../kind.ts'

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto'
 import type * as Library from '@peculiar/x509'
 import { misconfigured, unsupported } from '../../domain/backend-error.ts'
-import { der, SEQUENCE } from '../../domain/der.ts'
+import { der, SEQUENCE } from '../../domain/formats/der.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import type { RevokedCredential } from '../kind.ts'
 import { type Signer, writeList } from './list.ts'

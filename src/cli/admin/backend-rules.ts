@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { usage } from '../frame/failure.ts'
 import { many, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
@@ -74,7 +74,7 @@ export async function findKind(client: Client, type: string): Promise<Kind> {
     if (kind.type === type) return kind
     types.push(kind.type)
   }
-  const { didYouMean } = await import('../../domain/suggest.ts')
+  const { didYouMean } = await import('../../domain/formats/suggest.ts')
   throw usage(
     `${JSON.stringify(type.slice(0, 40))} is not a kind of backend${didYouMean(type, types)}.`,
     `There ${types.length === 1 ? 'is' : 'are'}: ${types.join(', ')}.`,

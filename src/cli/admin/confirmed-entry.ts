@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { AuditEntry } from '../../client/wire.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { hexOf, isId } from '../../domain/ids.ts'
-import { isObject, parseJson } from '../../domain/json.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
 import type { Context } from '../frame/verb.ts'

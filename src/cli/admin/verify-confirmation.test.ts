@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { confirmedText } from '../../domain/canonical-request.ts'
+import { confirmedText } from '../../domain/people/canonical-request.ts'
 import { confirmationIn, faultOf, type KeptConfirmation } from './verify-confirmation.ts'
 
 const AT = Date.parse('2026-11-24T12:00:00.000Z')

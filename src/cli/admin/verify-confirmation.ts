@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { CHALLENGE_MS } from '../../domain/limits.ts'
 
 /** What an entry keeps of a confirmation, as `core/caller.ts` describes it. */

@@ -1,5 +1,5 @@
 import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { AGENT_FILTERS, agentFilter } from '../admin/agent-filter.ts'
 import { deliveryOf, describeAgent, FORM_OPTIONS, unknownAgent } from '../admin/created-agent.ts'
 import { exactName } from '../admin/exact-name.ts'

@@ -1,5 +1,5 @@
 import type { PendingEnrollment } from '../../client/wire.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { chooseRequest, describePending, isRequestId } from '../admin/pending.ts'
 import { ADMIN } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'

@@ -100,7 +100,7 @@ async function checkAction(action: string | undefined): Promise<void> {
   if (action === undefined) return
   const [{ ACTION_NAMES }, { didYouMean }] = await Promise.all([
     import('../../api/shared.ts'),
-    import('../../domain/suggest.ts'),
+    import('../../domain/formats/suggest.ts'),
   ])
   if (!ACTION_NAMES.includes(action))
     throw usage(

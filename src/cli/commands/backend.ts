@@ -2,7 +2,7 @@ import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { BackendDeletion } from '../../client/wire.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import {
   describeBackend,
   exampleScope,

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { shellQuote } from '../../domain/shell-word.ts'
+import { shellQuote } from '../../domain/formats/shell-word.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { NO_HOME } from '../frame/surroundings.ts'

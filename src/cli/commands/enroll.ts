@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import type { EnrollmentAnswer } from '../enroll/sealed-answer.ts'
 import { begin, dropOwn, findPresent, findTarget, lockEnrollment } from '../enroll/start.ts'
 import {

@@ -1,5 +1,5 @@
 import { access, constants } from 'node:fs/promises'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { flag, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { SigningKey } from '../../client/wire.ts'
-import { shellQuote } from '../../domain/shell-word.ts'
+import { shellQuote } from '../../domain/formats/shell-word.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { givenOf } from '../session/session.ts'

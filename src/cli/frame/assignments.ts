@@ -1,4 +1,4 @@
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import { usage } from './failure.ts'
 
 const FORM = /^([A-Za-z_][A-Za-z0-9_.-]{0,63})(:?=)([\s\S]*)$/

@@ -1,4 +1,4 @@
-import { shellQuote } from '../../domain/shell-word.ts'
+import { shellQuote } from '../../domain/formats/shell-word.ts'
 import { CliError } from './failure.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { MayflyError, MayflyErrorCode, UnreachableError } from '../../client/errors.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { Interrupted } from './surroundings.ts'
 
 /** The exit codes of every verb except `run`, which exits with the code of its child. */

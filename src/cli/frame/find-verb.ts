@@ -71,7 +71,7 @@ const OTHERWISE = new Map([
 ])
 
 async function unknown(word: string, verbs: readonly Entry[], command: string) {
-  const { didYouMean } = await import('../../domain/suggest.ts')
+  const { didYouMean } = await import('../../domain/formats/suggest.ts')
   const names = verbs.map(({ name }) => name)
   const shown = JSON.stringify(word.slice(0, 40))
   const other = OTHERWISE.get(`${command} ${word}`)

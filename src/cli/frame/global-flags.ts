@@ -1,4 +1,4 @@
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import type { Globals } from './options.ts'
 import type { Entry } from './verb.ts'
 

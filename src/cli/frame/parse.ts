@@ -185,7 +185,7 @@ function checkChoice(value: string, choices: readonly string[] | undefined, of: 
 const LONGEST_SHOWN = 40
 
 async function unknownOption(name: string, known: readonly string[], hint: string) {
-  const { didYouMean } = await import('../../domain/suggest.ts')
+  const { didYouMean } = await import('../../domain/formats/suggest.ts')
   const meant = didYouMean(
     name,
     known.map((one) => `--${one}`),

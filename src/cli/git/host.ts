@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../domain/loopback.ts'
+import { isLoopbackHost } from '../../domain/network/loopback.ts'
 import { usage } from '../frame/failure.ts'
 
 /** A git server, as `credential.<url>` and the credential helper protocol name it. */

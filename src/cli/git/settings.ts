@@ -1,4 +1,4 @@
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import type { Draft } from './config-file.ts'

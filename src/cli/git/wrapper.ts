@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { installation } from '../../installation.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'

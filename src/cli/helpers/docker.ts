@@ -1,4 +1,4 @@
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import {
   addHelper,
   configKey,

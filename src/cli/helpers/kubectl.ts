@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { usage } from '../frame/failure.ts'
 import { choice, text } from '../frame/options.ts'
 import { endOf, type HeldCredential } from '../session/held-credential.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../domain/json.ts'
+import { isObject, type JsonObject } from '../../domain/formats/json.ts'
 
 /** One field of a kind's configuration, from its JSON Schema (`GET /v1/admin/kinds`). */
 export interface KindField {

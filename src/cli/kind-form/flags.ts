@@ -1,4 +1,4 @@
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { usage } from '../frame/failure.ts'
 import type { Flag } from '../frame/options.ts'
 import { parseLine } from '../frame/parse.ts'

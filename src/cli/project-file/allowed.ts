@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
-import { parseJson } from '../../domain/json.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { parseJson } from '../../domain/formats/json.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { configPath } from '../session/paths.ts'

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import { isPresent } from '../session/private-file.ts'

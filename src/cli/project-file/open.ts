@@ -1,6 +1,6 @@
 import { constants, type FileHandle, open, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../domain/formats/json.ts'
 import type { Path } from '../../files/yaml-file.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { RequestedCredential, RequestedFile } from './requested-credential.ts'

@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/json.ts'
+import { isObject } from '../../domain/formats/json.ts'
 import type { ConfigFile, Path } from '../../files/yaml-file.ts'
 import { CliError } from '../frame/failure.ts'
 import type { ProjectFile } from './open.ts'

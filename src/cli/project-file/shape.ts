@@ -1,5 +1,5 @@
 import { ConfigError, type Fault } from '../../domain/fault.ts'
-import { didYouMean } from '../../domain/suggest.ts'
+import { didYouMean } from '../../domain/formats/suggest.ts'
 import type { ConfigFile, Path } from '../../files/yaml-file.ts'
 
 export type Shape = Readonly<Record<string, unknown>>

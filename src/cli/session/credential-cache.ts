@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Auth } from '../../client/log-in.ts'
 import type { IssueRequest } from '../../client/wire.ts'
-import { canonicalJson } from '../../domain/canonical-json.ts'
+import { canonicalJson } from '../../domain/formats/canonical-json.ts'
 import { absoluteScope, coversAny } from '../../domain/scope.ts'
 import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'

@@ -1,4 +1,4 @@
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { adminSocketOf } from '../../files/admin-socket.ts'
 import { type Failure, failureOf, WITH_PROXY } from '../frame/failure.ts'
 import { withGlobalFlags } from '../frame/global-flags.ts'

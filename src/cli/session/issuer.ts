@@ -1,5 +1,5 @@
 import { isSameAddress } from '../../client/same-address.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError, EXIT, unexpectedReply } from '../frame/failure.ts'
 import { confirm } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'

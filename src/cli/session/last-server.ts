@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { cachePath } from './paths.ts'
 import { isPresent, readPrivateFile, writePrivateFile } from './private-file.ts'

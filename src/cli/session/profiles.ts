@@ -1,4 +1,4 @@
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { configPath } from './paths.ts'

@@ -1,6 +1,6 @@
 import type { PrivateJwk } from '../../client/assertion.ts'
 import type { Auth } from '../../client/log-in.ts'
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Keychain } from './keychain.ts'

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../domain/loopback.ts'
+import { isLoopbackHost } from '../../domain/network/loopback.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Auth } from '../../client/log-in.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import {

@@ -1,4 +1,4 @@
-import { parseJson } from '../../domain/json.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import { CliError, type ExitCode } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import type { AnyVerb, Context } from '../frame/verb.ts'

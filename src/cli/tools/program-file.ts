@@ -1,5 +1,5 @@
 import { open, readFile, realpath, stat } from 'node:fs/promises'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 

@@ -6,7 +6,7 @@ const kind = () => import('../commands/kind.ts')
 const plugin = () => import('../../operations/plugin.ts')
 const keys = () => import('../commands/keys.ts')
 const policy = () => import('../../operations/policy.ts')
-const operator = () => import('../commands/operator.ts')
+const operator = () => import('../commands/operator/operator.ts')
 
 /** Commands for administrators. */
 export const ADMIN_VERBS: readonly Entry[] = [
@@ -80,7 +80,11 @@ export const ADMIN_VERBS: readonly Entry[] = [
       entry('check', 'check a recipe, and try it', () => import('../../operations/recipe.ts'), 'check'),
     ],
   },
-  entry('console', 'print a link that logs you in to the console', () => import('../commands/console.ts')),
+  entry(
+    'console',
+    'print a link that logs you in to the console',
+    () => import('../commands/operator/console.ts'),
+  ),
   {
     name: 'operator',
     summary: 'invite, list, change and remove operators',
@@ -92,7 +96,7 @@ export const ADMIN_VERBS: readonly Entry[] = [
       entry(
         'sessions',
         'list and end sessions of operators',
-        () => import('../commands/operator-sessions.ts'),
+        () => import('../commands/operator/sessions.ts'),
       ),
     ],
   },

@@ -1,5 +1,5 @@
 import type { Agent, AgentBounds } from '../../domain/agent.ts'
-import { canonicalJson } from '../../domain/canonical-json.ts'
+import { canonicalJson } from '../../domain/formats/canonical-json.ts'
 import { type CompiledPolicy, policyBounds, tightest } from '../../domain/policy.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'

@@ -1,7 +1,7 @@
 import { type Agent, type AgentBounds, requireName } from '../../domain/agent.ts'
 import { isAudience } from '../../domain/audience.ts'
 import { requireLifetime } from '../../domain/duration.ts'
-import { holdsAllAdmin } from '../../domain/operator.ts'
+import { holdsAllAdmin } from '../../domain/people/operator.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../../domain/scope.ts'
 import { mintBearer, mintClientSecret } from '../../keys/bearer.ts'

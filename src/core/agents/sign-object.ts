@@ -1,4 +1,4 @@
-import { readGitObject, type SigningPurpose } from '../../domain/git-object.ts'
+import { readGitObject, type SigningPurpose } from '../../domain/formats/git-object.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireIdentity } from '../../domain/signing-identity.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'

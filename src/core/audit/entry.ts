@@ -1,5 +1,5 @@
 import type { AuditTrace } from '../../domain/audit-entry.ts'
-import { operatorActor } from '../../domain/operator.ts'
+import { operatorActor } from '../../domain/people/operator.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'

@@ -1,6 +1,6 @@
 import type { OpenBackend } from '../../backends/open-backends.ts'
-import { canonicalJson } from '../../domain/canonical-json.ts'
 import type { Credential } from '../../domain/credential.ts'
+import { canonicalJson } from '../../domain/formats/canonical-json.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { IDEMPOTENCY_MS, IDEMPOTENT_SECRET_MS } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'

@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 
 /**

@@ -3,7 +3,7 @@ import {
   type Operator,
   requireOperatorScopes,
   requireShownName,
-} from '../../domain/operator.ts'
+} from '../../domain/people/operator.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'

@@ -1,5 +1,5 @@
 import { isId } from '../../domain/ids.ts'
-import { type Operator, requireEmail } from '../../domain/operator.ts'
+import { type Operator, requireEmail } from '../../domain/people/operator.ts'
 import { Problem } from '../../domain/problems.ts'
 import { requireScope } from '../authentication/authenticate.ts'
 import type { Actor } from '../caller.ts'

@@ -3,7 +3,7 @@ import {
   requireEmail,
   requireOperatorScopes,
   requireShownName,
-} from '../../domain/operator.ts'
+} from '../../domain/people/operator.ts'
 import { Problem } from '../../domain/problems.ts'
 import { requireHeld } from '../agents/create-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'

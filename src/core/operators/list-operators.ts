@@ -1,5 +1,5 @@
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
-import type { Operator } from '../../domain/operator.ts'
+import type { Operator } from '../../domain/people/operator.ts'
 import type { Core } from '../context.ts'
 import { type Page, type PageQuery, pageOf } from '../page.ts'
 

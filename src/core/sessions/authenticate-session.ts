@@ -1,6 +1,6 @@
 import { SESSION_USE_MS } from '../../domain/limits.ts'
-import type { Operator } from '../../domain/operator.ts'
-import { type Session, sessionEnd } from '../../domain/session.ts'
+import type { Operator } from '../../domain/people/operator.ts'
+import { type Session, sessionEnd } from '../../domain/people/session.ts'
 import { isLoginSecret } from '../../keys/login-secrets.ts'
 import type { Actor, OperatorCaller, Origin } from '../caller.ts'
 import { sessionEnded } from '../commit.ts'

@@ -1,5 +1,5 @@
-import { type AskedRequest, confirmedText } from '../../domain/canonical-request.ts'
-import { isObject, parseJson } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
+import { type AskedRequest, confirmedText } from '../../domain/people/canonical-request.ts'
 import { decodeBase64url } from '../../keys/base64url.ts'
 import {
   type AssertionAnswer,

@@ -1,7 +1,7 @@
 import { CHALLENGE_MS, CHALLENGES_PER_MINUTE, MAX_PASSKEYS, MINUTE_MS } from '../../domain/limits.ts'
-import { type Operator, requireShownName } from '../../domain/operator.ts'
+import { type Operator, requireShownName } from '../../domain/people/operator.ts'
+import type { Passkey } from '../../domain/people/session.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
-import type { Passkey } from '../../domain/session.ts'
 import {
   claimedChallenge,
   newNonce,

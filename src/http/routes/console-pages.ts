@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../domain/loopback.ts'
+import { isLoopbackHost } from '../../domain/network/loopback.ts'
 import { CONSOLE_FILES } from '../console/files.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 import { takeDocument } from '../routing/zipped.ts'

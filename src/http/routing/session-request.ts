@@ -5,8 +5,8 @@ import type { Core } from '../../core/context.ts'
 import { authenticateSession } from '../../core/sessions/authenticate-session.ts'
 import { confirmRequest } from '../../core/sessions/confirm-request.ts'
 import { SESSION_MS } from '../../domain/limits.ts'
+import type { RelyingParty } from '../../domain/people/relying-party.ts'
 import { Problem } from '../../domain/problems.ts'
-import type { RelyingParty } from '../../domain/relying-party.ts'
 import { originOf } from './origin.ts'
 
 /** The key of the page: no form can send it, and no page of another port of this host has it. */

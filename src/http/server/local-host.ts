@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { isLoopbackAddress } from '../../domain/loopback.ts'
+import { isLoopbackAddress } from '../../domain/network/loopback.ts'
 
 /** `misdirected`: a local process in every respect, except that its `Host` is not ours (421). */
 export type LocalVerdict = 'local' | 'not_local' | 'misdirected'

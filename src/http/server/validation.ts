@@ -3,8 +3,8 @@ import ajvFormats from 'ajv-formats'
 import fastJson from 'fast-json-stringify'
 import type { FastifySchemaCompiler } from 'fastify'
 import { ACCEPTS_MARK, DOCUMENTED_AS_MARK, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
+import { shownPath } from '../../domain/formats/schema-faults.ts'
 import { invalid, type Problem } from '../../domain/problems.ts'
-import { shownPath } from '../../domain/schema-faults.ts'
 
 /** Our schema annotations; any other keyword unknown to Ajv stops the boot. */
 const VOCABULARY = [OPTIONAL_BODY_MARK, ACCEPTS_MARK, DOCUMENTED_AS_MARK, 'x-secret']

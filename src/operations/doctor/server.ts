@@ -7,7 +7,7 @@ import { clientFor, findProxy, openPublicClient } from '../../cli/session/open.t
 import { findLogin, notLoggedIn, type Target } from '../../cli/session/session.ts'
 import type { Client } from '../../client/client.ts'
 import type { BackendHealth } from '../../client/wire.ts'
-import { isOpenToAll } from '../../domain/socket-table.ts'
+import { isOpenToAll } from '../../domain/network/socket-table.ts'
 import { installation } from '../../installation.ts'
 import { type Finding, fail, failed, ok, warn } from './finding.ts'
 

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { CliError, systemReason } from '../../cli/frame/failure.ts'
 import type { Context } from '../../cli/frame/verb.ts'
 import { isPresent, writePrivateFile } from '../../cli/session/private-file.ts'
-import { isLoopbackHost } from '../../domain/loopback.ts'
-import { shellWord } from '../../domain/shell-word.ts'
+import { shellWord } from '../../domain/formats/shell-word.ts'
+import { isLoopbackHost } from '../../domain/network/loopback.ts'
 import { type Answers, listenFor } from './answers.ts'
 
 /** The account that runs the server. */

@@ -1,7 +1,7 @@
 import type { Handle, Issued, IssueRequest, ListedPage } from '../../backends/kind.ts'
 import { type BackendError, unavailable } from '../../domain/backend-error.ts'
+import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { isId } from '../../domain/ids.ts'
-import { isObject, parseJson } from '../../domain/json.ts'
 import type { IssueResponse, ListResponse } from '../proto/mayfly_plugin_v1_pb.ts'
 import { cleanMessage, type Hide, hiderOf } from '../text.ts'
 

@@ -7,7 +7,7 @@ import {
   keyUsage,
   withSignature,
 } from '../../domain/certificate.ts'
-import { ascii, der, oid, SEQUENCE } from '../../domain/der.ts'
+import { ascii, der, oid, SEQUENCE } from '../../domain/formats/der.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 
 /** A certificate for one connection between two processes, which they hand each other (go-plugin's AutoMTLS). */

@@ -1,5 +1,5 @@
-import type { Operator } from '../../domain/operator.ts'
-import type { Passkey } from '../../domain/session.ts'
+import type { Operator } from '../../domain/people/operator.ts'
+import type { Passkey } from '../../domain/people/session.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'

@@ -1,4 +1,4 @@
-import type { Challenge, LoginLink, Session } from '../../domain/session.ts'
+import type { Challenge, LoginLink, Session } from '../../domain/people/session.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'

@@ -1,6 +1,6 @@
 import type { SessionView } from '../../../core/sessions/end-session.ts'
-import type { RelyingParty } from '../../../domain/relying-party.ts'
-import type { Passkey } from '../../../domain/session.ts'
+import type { RelyingParty } from '../../../domain/people/relying-party.ts'
+import type { Passkey } from '../../../domain/people/session.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
 
 export function presentPasskey(

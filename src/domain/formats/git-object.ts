@@ -1,5 +1,5 @@
-import { MAX_SIGN_BYTES } from './limits.ts'
-import { invalid, Problem } from './problems.ts'
+import { MAX_SIGN_BYTES } from '../limits.ts'
+import { invalid, Problem } from '../problems.ts'
 
 /** An agent's key signs git objects only. */
 export type SigningPurpose = 'git-commit' | 'git-tag'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { MAX_SIGN_BYTES } from '../limits.ts'
+import { requireIdentity, type SigningIdentity } from '../signing-identity.ts'
 import { readGitObject, type SigningPurpose } from './git-object.ts'
-import { MAX_SIGN_BYTES } from './limits.ts'
-import { requireIdentity, type SigningIdentity } from './signing-identity.ts'
 
 const A = 'a'.repeat(40)
 const B = 'b'.repeat(40)

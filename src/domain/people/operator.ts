@@ -1,6 +1,6 @@
-import { MAX_NAME_LENGTH } from './limits.ts'
-import { invalid } from './problems.ts'
-import { coversAny, isAdminScope, requireScopes } from './scope.ts'
+import { MAX_NAME_LENGTH } from '../limits.ts'
+import { invalid } from '../problems.ts'
+import { coversAny, isAdminScope, requireScopes } from '../scope.ts'
 
 /** A person who administers this server. */
 export interface Operator {

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from './loopback.ts'
+import { isLoopbackHost } from '../network/loopback.ts'
 
 /** Where people reach this server with a browser, and as what passkeys know it. */
 export interface RelyingParty {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { cpuMsOf } from '../../test/support/cpu-time.ts'
+import { cpuMsOf } from '../../../test/support/cpu-time.ts'
 import { isLinearPattern } from './pattern.ts'
 
 it.each([

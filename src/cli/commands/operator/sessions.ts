@@ -1,12 +1,12 @@
-import type { Client } from '../../client/client.ts'
-import { isId } from '../../domain/ids.ts'
-import { unknownOperator } from '../admin/unknown-operator.ts'
-import { ADMIN } from '../admin/verbs.ts'
-import { CliError, usage } from '../frame/failure.ts'
-import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
-import { relative } from '../frame/times.ts'
-import { type Context, defineVerb } from '../frame/verb.ts'
-import { openAdminClient } from '../session/admin.ts'
+import type { Client } from '../../../client/client.ts'
+import { isId } from '../../../domain/ids.ts'
+import { unknownOperator } from '../../admin/unknown-operator.ts'
+import { ADMIN } from '../../admin/verbs.ts'
+import { CliError, usage } from '../../frame/failure.ts'
+import { LIST_OPTIONS, type ListOptions, showList } from '../../frame/list.ts'
+import { relative } from '../../frame/times.ts'
+import { type Context, defineVerb } from '../../frame/verb.ts'
+import { openAdminClient } from '../../session/admin.ts'
 
 export const verb = defineVerb({
   description:

@@ -1,4 +1,4 @@
-import { SESSION_IDLE_MS } from './limits.ts'
+import { SESSION_IDLE_MS } from '../limits.ts'
 
 /** An operator who is logged in with one browser. Times are epoch ms. */
 export interface Session {

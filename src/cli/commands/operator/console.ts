@@ -1,12 +1,12 @@
-import type { Client } from '../../client/client.ts'
-import { adminSocketOf } from '../../files/admin-socket.ts'
-import { ADMIN } from '../admin/verbs.ts'
-import { text } from '../frame/options.ts'
-import { relative } from '../frame/times.ts'
-import { type Context, defineVerb } from '../frame/verb.ts'
-import { openAdminClient, openSocketClient } from '../session/admin.ts'
-import { readLastServer } from '../session/last-server.ts'
-import { isAnswered, namedDataDir } from '../session/local-server.ts'
+import type { Client } from '../../../client/client.ts'
+import { adminSocketOf } from '../../../files/admin-socket.ts'
+import { ADMIN } from '../../admin/verbs.ts'
+import { text } from '../../frame/options.ts'
+import { relative } from '../../frame/times.ts'
+import { type Context, defineVerb } from '../../frame/verb.ts'
+import { openAdminClient, openSocketClient } from '../../session/admin.ts'
+import { readLastServer } from '../../session/last-server.ts'
+import { isAnswered, namedDataDir } from '../../session/local-server.ts'
 
 export const verb = defineVerb({
   description:
@@ -16,7 +16,7 @@ export const verb = defineVerb({
     'mayfly console': 'log in for the first time',
     'mayfly console --operator alice@example.com': 'a link for a colleague',
   },
-  json: async () => (await import('../../api/operators.ts')).LoginLink,
+  json: async () => (await import('../../../api/operators.ts')).LoginLink,
   ...ADMIN,
   run: async (context, { operator }) => {
     const client = await openServer(context)

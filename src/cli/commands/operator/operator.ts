@@ -1,16 +1,16 @@
-import type { InvitedOperator, Operator } from '../../client/wire.ts'
-import { unknownOperator } from '../admin/unknown-operator.ts'
-import { ADMIN, arrayOf } from '../admin/verbs.ts'
-import { usage } from '../frame/failure.ts'
-import { LIST_OPTIONS, showList } from '../frame/list.ts'
-import { many, text, yesTo } from '../frame/options.ts'
-import { listing } from '../frame/output.ts'
-import { confirmed } from '../frame/prompt.ts'
-import { relative } from '../frame/times.ts'
-import { type Context, defineVerb } from '../frame/verb.ts'
-import { openAdminClient } from '../session/admin.ts'
+import type { InvitedOperator, Operator } from '../../../client/wire.ts'
+import { unknownOperator } from '../../admin/unknown-operator.ts'
+import { ADMIN, arrayOf } from '../../admin/verbs.ts'
+import { usage } from '../../frame/failure.ts'
+import { LIST_OPTIONS, showList } from '../../frame/list.ts'
+import { many, text, yesTo } from '../../frame/options.ts'
+import { listing } from '../../frame/output.ts'
+import { confirmed } from '../../frame/prompt.ts'
+import { relative } from '../../frame/times.ts'
+import { type Context, defineVerb } from '../../frame/verb.ts'
+import { openAdminClient } from '../../session/admin.ts'
 
-const schema = async () => (await import('../../api/operators.ts')).Operator
+const schema = async () => (await import('../../../api/operators.ts')).Operator
 const EMAIL = { name: '<email>', description: 'the e-mail address or id of an operator' } as const
 const SCOPES = {
   scope: many('<scope>', 'an admin scope, such as admin:* or admin:agents:read; may be repeated'),
@@ -52,7 +52,7 @@ export const invite = defineVerb({
       'somebody who decides about requests for one backend',
     'mayfly operator invite bob@example.com': 'another link, after a lost passkey',
   },
-  json: async () => (await import('../../api/operators.ts')).InvitedOperator,
+  json: async () => (await import('../../../api/operators.ts')).InvitedOperator,
   ...ADMIN,
   run: async (context, { name, scope, backendScope }, email) => {
     const isNew = (scope ?? backendScope ?? name) !== undefined
