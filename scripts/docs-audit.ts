@@ -9,7 +9,8 @@ const FIELD_MEANING: Readonly<Record<keyof typeof AuditEntry.properties, string>
   outcome: '`ok`, `denied` or `failed`.',
   agent_id: 'The agent that the entry is about.',
   agent_name: 'Its name at the time.',
-  actor: 'Who did it: the id of an agent, `local` or `system`.',
+  actor:
+    'Who did it: the id of an agent, `operator:` and an e-mail address (the id of the operator is `details.actor_id`), `local` or `system`.',
   backend: 'The backend, if there is one.',
   credential_id: 'The credential, if there is one.',
   scopes: 'The scopes that were requested or granted.',

@@ -50,6 +50,7 @@ async function ask(path: string): Promise<string> {
 it.each([
   'GET /api/v1/credentials/:id',
   'GET /api/v1/backends',
+  'GET /v1/admin/me',
   'GET /api/v1/backends/:id',
   'GET /api/v1/audit',
   'GET /v1/status',
