@@ -169,6 +169,23 @@ describe('the life of a session', () => {
     expect(Date.parse(mine(await own()) ?? '')).toBeGreaterThanOrEqual(Date.parse(first ?? '') + 60_000)
   })
 
+  test('while the store cannot be written, reading goes on, and nothing is changed or confirmed', async () => {
+    const own = await startApp()
+    const bob = await newPerson(own)
+    own.advance(2 * 60_000)
+    const { commit } = own.core.store
+    const { StoreError } = await import('../../src/store/errors.ts')
+    own.core.store.commit = () => Promise.reject(new StoreError('the disk is full'))
+    expect((await bob.call('GET', ME)).status).toBe(200)
+    expect((await bob.call('GET', '/v1/admin/agents')).status).toBe(200)
+    const refused = await bob.call('DELETE', `/v1/admin/operators/${bob.id}`)
+    expect([409, 503]).toContain(refused.status)
+    expect((await bob.call('POST', '/v1/admin/agents', { name: 'x' })).status).toBe(503)
+    own.core.store.commit = commit
+    expect((await bob.call('GET', ME)).status).toBe(200)
+    await own.close()
+  })
+
   test('an operator has 20; one more ends the oldest, also when many come at once', async () => {
     const bob = await newPerson(app)
     const more: Person[] = []
