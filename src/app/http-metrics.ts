@@ -1,6 +1,10 @@
 import type { HttpServer } from '../http/server/server.ts'
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** When its head had arrived, by `performance.now()`. */
+    begunAt: number
+  }
   interface FastifyContextConfig {
     /** What is counted of this route. */
     series?: Series
@@ -51,8 +55,15 @@ export function createHttpMetrics(): HttpMetrics {
       server.addHook('onRoute', (route) => {
         route.config = { ...route.config, series: add([route.method].flat().join(','), route.url) }
       })
-      server.addHook('onResponse', (request, reply, done) => {
-        observe(request.routeOptions.config.series ?? unknown, reply.statusCode, reply.elapsedTime / 1_000)
+      server.decorateRequest('begunAt', 0)
+      server.addHook('onRequest', (request, _reply, done) => {
+        request.begunAt = performance.now()
+        done()
+      })
+      // Not when the reply has been written: for that, Fastify would listen to the events of every response.
+      server.addHook('onSend', (request, reply, _payload, done) => {
+        const seconds = (performance.now() - request.begunAt) / 1_000
+        observe(request.routeOptions.config.series ?? unknown, reply.statusCode, seconds)
         done()
       })
     },
@@ -80,7 +91,7 @@ function textOf(all: readonly Series[]): string {
         return count === 0 ? [] : [`mayfly_http_requests_total{${labels(one)},status="${status}"} ${count}`]
       }),
     ),
-    '# HELP mayfly_http_request_seconds Time from the head of a request to the end of its reply',
+    '# HELP mayfly_http_request_seconds Time from the head of a request to its reply',
     '# TYPE mayfly_http_request_seconds histogram',
     ...used.flatMap(linesOf),
     '',
