@@ -1,5 +1,6 @@
 import type { AgentBounds } from '../domain/agent.ts'
 import type { AskedRequest } from '../domain/people/canonical-request.ts'
+import type { Confirmation } from '../domain/people/confirmation.ts'
 import type { Session } from '../domain/people/session.ts'
 import type { HeldScopes } from '../domain/scope.ts'
 
@@ -65,21 +66,6 @@ export interface OperatorCaller {
   /** That they have confirmed exactly this request. */
   readonly confirmation: Confirmation | undefined
   readonly generation: number
-}
-
-/** What a later check needs to see that a person confirmed these bytes. All but the times are base64url. */
-export interface Confirmation {
-  /** The canonical JSON of the request; its SHA-256 is the challenge. */
-  readonly request: string
-  readonly passkeyId: string
-  /** COSE key. */
-  readonly publicKey: string
-  readonly clientDataJson: string
-  readonly authenticatorData: string
-  readonly signature: string
-  /** The relying party and its origin at that time. */
-  readonly rpId: string
-  readonly origin: string
 }
 
 /** The local host (decisions.md §2.3): no agent, every admin permission, nothing else. */

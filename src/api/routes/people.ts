@@ -6,10 +6,10 @@ import { admin, open, type Route } from './route.ts'
 
 const READ = 'admin:operators:read'
 const WRITE = 'admin:operators:write'
-const own = (scope: string) => ({ access: 'reader', scope, owner: 'own_or_admin' }) as const
 const session = { access: 'session', owner: 'own' } as const
 const LOGINS = '10 failures a minute per link or passkey and address, 100 per address'
 const tags = ['admin: operators'] as const
+const own = (scope: string) => ({ access: 'reader', scope, owner: 'own_or_admin', tags }) as const
 const ofOperators = admin('admin: operators')
 const CONFIRMED = ['insufficient_scope', 'conflict'] as const
 
@@ -42,7 +42,6 @@ export const PEOPLE = {
   'GET /v1/admin/operators/:id': {
     ...own(READ),
     id: 'getOperator',
-    tags,
     summary: 'One operator',
     params: people.OperatorRef,
     replies: { 200: people.Operator },
@@ -79,7 +78,6 @@ export const PEOPLE = {
   'GET /v1/admin/operators/:id/passkeys': {
     ...own(READ),
     id: 'listPasskeys',
-    tags,
     summary: 'The passkeys of an operator, oldest first; at most 20',
     params: people.OperatorRef,
     replies: { 200: Type.Array(people.Passkey) },
@@ -90,7 +88,6 @@ export const PEOPLE = {
     audit: 'passkey.removed',
     confirm: true,
     id: 'removePasskey',
-    tags,
     summary: 'Remove a passkey, and end the sessions that it started',
     params: people.PasskeyRef,
     replies: { 204: Type.Null() },
@@ -100,7 +97,6 @@ export const PEOPLE = {
     ...own(WRITE),
     audit: 'session.ended',
     id: 'endSessionsOfOperator',
-    tags,
     summary: 'End all sessions of an operator',
     params: people.OperatorRef,
     replies: { 200: people.EndedSessions },
@@ -109,7 +105,6 @@ export const PEOPLE = {
   'GET /v1/admin/sessions': {
     ...own(READ),
     id: 'listSessions',
-    tags,
     summary: 'Sessions of operators, oldest first; without the scope, an operator sees their own',
     query: people.SessionQuery,
     replies: { 200: Type.Array(people.Session) },
@@ -119,7 +114,6 @@ export const PEOPLE = {
     ...own(WRITE),
     audit: 'session.ended',
     id: 'endSession',
-    tags,
     summary: 'End a session, at once on all nodes',
     params: people.SessionRef,
     replies: { 204: Type.Null() },

@@ -2,11 +2,12 @@ import type { Client } from '../../client/client.ts'
 import type { AuditEntry } from '../../client/wire.ts'
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { hexOf, isId } from '../../domain/ids.ts'
+import type { Confirmation } from '../../domain/people/confirmation.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
 import type { Context } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { confirmationIn, faultOf, type KeptConfirmation } from './verify-confirmation.ts'
+import { confirmationIn, faultOf } from './verify-confirmation.ts'
 
 /** Checks one entry, and shows what was confirmed. Throws `CliError` where it does not hold. */
 export async function verifyEntry(context: Context, id: string | undefined): Promise<void> {
@@ -56,7 +57,7 @@ async function findEntry(client: Client, id: string): Promise<AuditEntry | undef
 async function ownerFault(
   client: Client,
   { actor, details }: AuditEntry,
-  kept: KeptConfirmation,
+  kept: Confirmation,
 ): Promise<string | undefined> {
   for await (const added of client.admin.audit({ action: 'passkey.added', actor })) {
     const { passkey_id: id, operator_id: owner, public_key: key } = added.details ?? {}

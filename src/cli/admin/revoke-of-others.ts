@@ -41,17 +41,17 @@ export async function revokeOfOthers(
     no: 'Nothing was revoked.',
   })
   const { done, failure } = await revokeAll(context, client, held)
-  const pending = await stillPending(client, chosen, done)
+  const pending = done.filter(({ upstream }) => upstream === 'pending').length
   await out.report(
-    done.map(({ id, agent_name, backend }) => ({
+    done.map(({ id, agent_name, backend, upstream }) => ({
       id,
       agent_name,
       backend,
       revoked: true,
-      ...(pending.has(id) ? { upstream: 'pending' } : {}),
+      ...(upstream === 'pending' ? { upstream } : {}),
     })),
     `Revoked ${counted(done)} of ${inWords(chosen)}.${
-      pending.size === 0 ? '' : ` The server is still revoking ${pending.size} of them upstream.`
+      pending === 0 ? '' : ` The server is still revoking ${pending} of them upstream.`
     }`,
   )
   if (failure !== undefined) throw failure
@@ -80,8 +80,8 @@ async function revokeAll(context: Context, client: Client, held: readonly Token[
   const work = async () => {
     for (const one of left) {
       try {
-        await client.admin.tokens.revoke(one.id)
-        done.push(one)
+        const { upstream } = await client.revoke(one.id)
+        done.push({ ...one, upstream })
       } catch (error) {
         signal.throwIfAborted()
         out.note(`mayfly: ${one.id} was not revoked.`)
@@ -97,16 +97,4 @@ async function revokeAll(context: Context, client: Client, held: readonly Token[
     throw error
   }
   return { done, failure }
-}
-
-/** Those that the server has yet to end upstream. Newest first is how it lists them, so the oldest of ours is the last. */
-async function stillPending(client: Client, chosen: Chosen, done: readonly Token[]): Promise<Set<string>> {
-  const ours = new Set(done.map(({ id }) => id))
-  const oldest = [...ours].sort()[0] ?? ''
-  const pending = new Set<string>()
-  for await (const one of client.admin.tokens.list({ ...chosen, status: 'revoked' }, { limit: 1000 })) {
-    if (one.id < oldest) break
-    if (ours.has(one.id) && one.upstream === 'pending') pending.add(one.id)
-  }
-  return pending
 }

@@ -1,18 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { CHALLENGE_MS } from '../../domain/limits.ts'
-
-/** What an entry keeps of a confirmation, as `core/caller.ts` describes it. */
-export interface KeptConfirmation {
-  readonly request: string
-  readonly passkeyId: string
-  readonly publicKey: string
-  readonly clientDataJson: string
-  readonly authenticatorData: string
-  readonly signature: string
-  readonly rpId: string
-  readonly origin: string
-}
+import type { Confirmation } from '../../domain/people/confirmation.ts'
 
 const FIELDS = [
   'request',
@@ -26,10 +15,10 @@ const FIELDS = [
 ] as const
 
 /** The confirmation in the details of an entry. */
-export function confirmationIn(details: unknown): KeptConfirmation | undefined {
+export function confirmationIn(details: unknown): Confirmation | undefined {
   const kept = isObject(details) ? details['confirmation'] : undefined
   if (!isObject(kept) || !FIELDS.every((field) => typeof kept[field] === 'string')) return undefined
-  return kept as unknown as KeptConfirmation
+  return kept as unknown as Confirmation
 }
 
 const USER_PRESENT = 1
@@ -40,7 +29,7 @@ const sha256 = (data: string | Buffer) => createHash('sha256').update(data).dige
  * Why this is no confirmation of the request by the holder of the key, at about the time of the entry (epoch ms); undefined
  * if it is one. By WebAuthn Level 3, §7.2, with nothing but the entry and the cryptography of Node.
  */
-export function faultOf(kept: KeptConfirmation, at: number): string | undefined {
+export function faultOf(kept: Confirmation, at: number): string | undefined {
   const client = Buffer.from(kept.clientDataJson, 'base64url')
   const said = parseJson(client.toString('utf8'))
   if (!isObject(said) || said['type'] !== 'webauthn.get') return 'the passkey did not sign a confirmation'
@@ -59,7 +48,7 @@ export function faultOf(kept: KeptConfirmation, at: number): string | undefined 
   return isSigned(kept, Buffer.concat([data, sha256(client)])) ? undefined : 'the signature is wrong'
 }
 
-function isSigned({ publicKey, signature }: KeptConfirmation, signed: Buffer): boolean {
+function isSigned({ publicKey, signature }: Confirmation, signed: Buffer): boolean {
   try {
     const { key, hash } = readCoseKey(Buffer.from(publicKey, 'base64url'))
     return verify(hash, signed, key, Buffer.from(signature, 'base64url'))

@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { type AskedRequest, confirmedText } from '../../domain/people/canonical-request.ts'
+import type { Confirmation } from '../../domain/people/confirmation.ts'
 import { decodeBase64url } from '../../keys/base64url.ts'
 import {
   type AssertionAnswer,
@@ -8,7 +9,7 @@ import {
   userHandleOf,
   verifyAssertion,
 } from '../../keys/webauthn.ts'
-import type { Actor, Confirmation, OperatorCaller } from '../caller.ts'
+import type { Actor, OperatorCaller } from '../caller.ts'
 import { confirmationRequired, timeOf } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { countFailure, requireLoginRate } from './login-limits.ts'
