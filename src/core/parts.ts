@@ -153,8 +153,8 @@ export interface Tested {
 export interface Notifier {
   /** These receivers from now on. One that stays, by its name, goes on where it was, with its new settings at once. */
   setReceivers(receivers: readonly Receiver[]): void
-  /** Starts to tell each receiver for which it is time, and waits for none. */
-  tellDue(): void
+  /** Starts to tell each receiver for which it is time. Resolves when nothing is being told any more; never rejects. */
+  tellDue(): Promise<void>
   /** Sends this message to one receiver, once. Undefined: there is none of this name. */
   test(name: string, notice: Notice): Promise<Tested | undefined>
   /** Ends what is being sent, and lets other nodes go on at once. */

@@ -80,7 +80,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
       return false
     }),
     startLoop('notify', NOTIFY_MS, core.log, async () => {
-      core.notifier.tellDue()
+      void core.notifier.tellDue()
       return false
     }),
     startLoop('ages', KEEP_UP_MS, core.log, async () => {

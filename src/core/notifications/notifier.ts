@@ -80,8 +80,9 @@ export function createNotifier(core: Parts): Notifier {
         })
       }
     },
-    tellDue() {
+    async tellDue() {
       for (const line of lines.values()) begin(line)
+      await Promise.all([...lines.values()].map(({ running }) => running))
     },
     async test(name, notice) {
       const line = lines.get(name)

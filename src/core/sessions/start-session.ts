@@ -46,7 +46,7 @@ export async function startSession(
     const outcome = await core.store.commit([
       ...own,
       ...tooMany.flatMap((one) => endSteps(core, started.actor, one, operator, 'too_many')),
-      ...startSteps(core, started),
+      ...startSteps(core, started, operator.joinedAt === null),
     ])
     if (outcome.done) {
       core.meter.authenticated('session', 'ok')
@@ -65,7 +65,7 @@ export async function startFirstSession(
   origin: Origin,
 ): Promise<{ readonly started: StartedSession; readonly outcome: Outcome }> {
   const started = await newSession(core, operator, login, origin)
-  const outcome = await core.store.commit([...login.steps, ...startSteps(core, started)])
+  const outcome = await core.store.commit([...login.steps, ...startSteps(core, started, true)])
   if (outcome.done) core.meter.authenticated('session', 'ok')
   return { started, outcome }
 }
@@ -97,8 +97,12 @@ async function newSession(
   return { actor: { caller, origin }, operator, session, secret, key }
 }
 
-function startSteps(core: Parts, { actor, operator, session }: StartedSession): Step[] {
-  const { id, email, name, scopes, backendScopes, joinedAt } = operator
+function startSteps(
+  core: Parts,
+  { actor, operator, session }: StartedSession,
+  isFirstLogin: boolean,
+): Step[] {
+  const { id, email, name, scopes, backendScopes } = operator
   const started = {
     operator_id: id,
     session_id: session.id,
@@ -108,9 +112,7 @@ function startSteps(core: Parts, { actor, operator, session }: StartedSession): 
   const created = { operator_id: id, email, name, backend_scopes: backendScopes }
   return [
     core.store.sessions.insert(session),
-    ...(joinedAt === null || joinedAt === session.createdAt
-      ? [audit(core, actor, { action: 'operator.created', scopes, details: created })]
-      : []),
+    ...(isFirstLogin ? [audit(core, actor, { action: 'operator.created', scopes, details: created })] : []),
     audit(core, actor, { action: 'session.started', details: started }),
   ]
 }
