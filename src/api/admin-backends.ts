@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { HEALTH_REASONS, HEALTH_STATES, type HealthReason } from '../domain/backend-health.ts'
-import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
+import { MAX_COUNTED_OF_BACKEND, MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import * as Field from './shared.ts'
 
@@ -106,6 +106,8 @@ export const healthReason = Type.Union([...reasons.map((reason) => Type.Literal(
   description: `Why. ${reasons.map((reason) => `\`${reason}\`: ${HEALTH_REASONS[reason]}`).join(' ')}`,
   examples: ['refused'],
 })
+/** One of the same reasons, where there is one. */
+export const failureReason = (description: string) => Field.oneOf(reasons, description)
 const breaker = (what: string) =>
   Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('trying')], {
     description: `Whether calls that ${what} are let through: \`open\`: none; \`trying\`: the next one decides.`,
@@ -168,6 +170,22 @@ export const Backend = Field.shown('Backend', {
         description:
           'Credentials that have ended and that the upstream may still accept: it has not confirmed their end yet. Absent: none.',
       },
+    ),
+  ),
+  live: Type.Optional(
+    Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_BACKEND}.`, 12),
+  ),
+  last_revocation: Type.Optional(
+    Field.timestamp('When its upstream last ended a credential; absent: not known.'),
+  ),
+  last_revocation_failure: Type.Optional(
+    Type.Object(
+      {
+        at: Field.timestamp('When.'),
+        reason: failureReason('Why.'),
+        credential_id: Field.credentialId('The credential that was to end.'),
+      },
+      { description: 'The last failed try to end a credential at its upstream; absent: none is known.' },
     ),
   ),
   deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),

@@ -48,14 +48,21 @@ export function createAdmin(authorizer: Authorizer) {
       /** Newest first. */
       list: (filter: wire.CredentialFilter = {}, page: Page = {}) =>
         list('GET /v1/admin/tokens', filter, page),
+      show: (id: string, options: CallOptions = {}) =>
+        request('GET /v1/admin/tokens/:id', { id, ...options }),
       revoke: (id: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/tokens/:id', { id, ...options }),
+      /** All of an agent, of a backend, or of an agent at a backend. Repeat it until `remaining` is 0. */
+      revokeAll: (body: wire.RevokeAll, options: CallOptions = {}) =>
+        request('POST /v1/admin/tokens/revoke', { body, ...options }),
     },
     /** Newest first. */
     audit: (filter: wire.AuditFilter = {}, page: Page = {}) => list('GET /v1/admin/audit', filter, page),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
       list: (filter: wire.PendingFilter = {}, page: Page = {}) => list('GET /v1/admin/pending', filter, page),
+      show: (id: string, options: CallOptions = {}) =>
+        request('GET /v1/admin/pending/:id', { id, ...options }),
       approve: (id: string, body: wire.Approval = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/approve', { id, body, ...options }),
       reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
