@@ -59,6 +59,8 @@ const NEEDED: Record<RouteName, string> = {
   'GET /v1/admin/kinds': 'admin:backends:read',
   'GET /v1/admin/tokens': 'admin:tokens:read',
   'DELETE /v1/admin/tokens/:id': 'admin:tokens:write',
+  'GET /v1/admin/activity': 'admin:audit:read',
+  'GET /v1/admin/overview': 'admin:metrics:read',
   'GET /v1/admin/audit': 'admin:audit:read',
   'GET /v1/admin/pending': 'admin:enrollments:read',
   'POST /v1/admin/pending/:id/approve': 'admin:enrollments:write',
