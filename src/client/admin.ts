@@ -58,6 +58,11 @@ export function createAdmin(authorizer: Authorizer) {
     },
     /** Newest first. */
     audit: (filter: wire.AuditFilter = {}, page: Page = {}) => list('GET /v1/admin/audit', filter, page),
+    /** How many entries the audit has, by time, backend and action. */
+    activity: (query: wire.ActivityFilter = {}, options: CallOptions = {}) =>
+      request('GET /v1/admin/activity', { query, ...options }),
+    /** What is alive, what waits and what cannot be ended. */
+    overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
       list: (filter: wire.PendingFilter = {}, page: Page = {}) => list('GET /v1/admin/pending', filter, page),

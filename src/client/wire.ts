@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type * as activity from '../api/activity.ts'
 import type * as admin from '../api/admin.ts'
 import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
@@ -59,6 +60,8 @@ export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
 export type RevokeAll = Sent<Static<typeof admin.RevokeAll>>
 export type RevokedAll = Static<typeof admin.RevokedAll>
+export type Activity = Static<typeof activity.Activity>
+export type Overview = Static<typeof activity.Overview>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>
 export type Operator = Static<typeof people.Operator>
@@ -71,6 +74,7 @@ export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 type Filter<Query> = Sent<Omit<Query, 'limit' | 'cursor'>>
 
 export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
+export type ActivityFilter = Sent<Static<typeof activity.ActivityQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 

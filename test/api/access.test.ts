@@ -61,6 +61,8 @@ const NEEDED: Record<RouteName, string> = {
   'GET /v1/admin/tokens/:id': 'admin:tokens:read',
   'POST /v1/admin/tokens/revoke': 'admin:tokens:write',
   'DELETE /v1/admin/tokens/:id': 'admin:tokens:write',
+  'GET /v1/admin/activity': 'admin:audit:read',
+  'GET /v1/admin/overview': 'admin:metrics:read',
   'GET /v1/admin/audit': 'admin:audit:read',
   'GET /v1/admin/pending': 'admin:enrollments:read',
   'GET /v1/admin/pending/:id': 'admin:enrollments:read',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import * as activity from '../activity.ts'
 import * as admins from '../admin.ts'
 import * as backends from '../admin-backends.ts'
 import { AuditEntry, CredentialId } from '../api-v1.ts'
@@ -217,6 +218,15 @@ export const ADMIN = {
     replies: { 204: Type.Null() },
     errors: REVOKE,
   },
+  'GET /v1/admin/activity': {
+    ...ofAudit('admin:audit:read'),
+    id: 'readActivity',
+    summary: 'How many entries the audit has, by time, backend and action',
+    description:
+      'Costs the same however many entries there are. An entry is counted some seconds after it was written; one with `details.repeated` counts once.',
+    query: activity.ActivityQuery,
+    replies: { 200: activity.Activity },
+  },
   'GET /v1/admin/audit': {
     ...ofAudit('admin:audit:read'),
     id: 'queryWholeAudit',
@@ -343,6 +353,12 @@ export const ADMIN = {
     body: optionalBody(admins.RotateKeys),
     replies: { 200: admins.RotatedKeys },
     errors: ['conflict'],
+  },
+  'GET /v1/admin/overview': {
+    ...ofServer('admin:metrics:read'),
+    id: 'readOverview',
+    summary: 'What is alive, what waits and what cannot be ended, at a glance',
+    replies: { 200: activity.Overview },
   },
   'GET /v1/admin/nodes': {
     ...ofServer('admin:metrics:read'),
