@@ -126,6 +126,22 @@ export const Node = Field.shown('Node', {
   }),
 })
 
+export const Settings = Field.shown('Settings', {
+  settings: Type.Array(
+    Type.Object({
+      name: Field.text('The setting, as in the configuration file.', 'default_ttl'),
+      value: Field.text('In the form of the file; a secret reads [redacted].', '1h'),
+      origin: Field.text(
+        'Where it comes from: file, line and column, variable, flag, `default`, or `derived` from others.',
+        '/etc/mayfly/mayfly.yaml:12:3',
+      ),
+      reload: Field.flag('Whether a reload takes a new value; false: only a restart does.'),
+      description: Field.text('What it is for.', 'Lifetime of an access token.'),
+    }),
+    { description: 'All of them, by name.' },
+  ),
+})
+
 export const ChangeAgent = Field.sent('ChangeAgent', {
   scopes: Type.Optional(Field.scopes('All scopes that it is to hold; ends time-limited ones.')),
   add_scopes: Type.Optional(Field.scopes('Scopes that it is to hold, too.')),
@@ -263,6 +279,15 @@ export const RotatedKeys = Field.shown('RotatedKeys', {
   key_id: Field.text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
   previous_valid_until: Field.nullable(
     Field.timestamp('Until when the old key verifies; null: it does not.'),
+  ),
+})
+
+export const IssuerKey = Field.shown('IssuerKey', {
+  key_id: Field.text('Its `kid` in `/oauth/jwks`.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  algorithm: Field.text('How it signs (RFC 7518).', 'RS256'),
+  created_at: createdAt,
+  valid_until: Field.nullable(
+    Field.timestamp('Until when it verifies tokens; null: it signs, and has no end.'),
   ),
 })
 

@@ -154,6 +154,18 @@ export const ADMIN = {
     errors: ['backend_not_found', 'insufficient_scope', 'audit_unavailable', 'conflict'],
     links: backendLinks,
   },
+  'POST /v1/admin/backends/:name/try': {
+    ...ofBackends('admin:backends:write', 'backend.tried'),
+    id: 'tryBackend',
+    summary: 'Issue a credential that nobody receives, and end it: does the backend work from end to end?',
+    description:
+      'The credential lasts for one minute, or the shortest time of the kind, and is listed and recorded as any other, as one of the caller. The reply is 200 whether the backend works or not: see `steps`.',
+    params: BackendParam,
+    body: optionalBody(backends.TryBackend),
+    replies: { 200: backends.TriedBackend },
+    errors: ['backend_not_found', 'insufficient_scope', 'scope_not_allowed', 'audit_unavailable', 'conflict'],
+    links: { ...backendLinks, ...leadsTo('id', 'id', 'revokeAnyCredential') },
+  },
   'POST /v1/admin/backends/:name/rotate-root': {
     ...ofBackends('admin:backends:write', 'backend.root_rotated'),
     id: 'rotateRoot',
@@ -345,6 +357,12 @@ export const ADMIN = {
     replies: { 200: Type.Array(admins.AgentKey) },
     links: leadsTo('name', '0/name', 'getAgent'),
   },
+  'GET /v1/admin/keys/issuer': {
+    ...ofKeys('admin:keys:read'),
+    id: 'listIssuerKeys',
+    summary: 'The keys that sign access tokens or still verify them, the one that signs first',
+    replies: { 200: Type.Array(admins.IssuerKey) },
+  },
   'POST /v1/admin/keys/rotate': {
     ...ofKeys('admin:keys:write', 'keys.rotated'),
     confirm: true,
@@ -365,6 +383,12 @@ export const ADMIN = {
     id: 'listNodes',
     summary: 'The nodes that serve this store, this one first, and the settings in which they differ from it',
     replies: { 200: Type.Array(admins.Node) },
+  },
+  'GET /v1/admin/settings': {
+    ...ofServer('admin:server:read'),
+    id: 'listSettings',
+    summary: 'The settings in force on the node that answers, and where each comes from; secrets redacted',
+    replies: { 200: admins.Settings },
   },
   'POST /v1/admin/reload': {
     ...ofServer('admin:server:write', 'server.reloaded'),
