@@ -67,7 +67,7 @@ function replace(directory: string, next: string): void {
 
 async function pack(file: string): Promise<void> {
   const plain = await readFile(file)
-  const params = { [zlib.BROTLI_PARAM_QUALITY]: 11, [zlib.BROTLI_PARAM_SIZE_HINT]: plain.length }
+  const params = { [zlib.BROTLI_PARAM_QUALITY]: 10, [zlib.BROTLI_PARAM_SIZE_HINT]: plain.length }
   const [gz, br] = await Promise.all([
     promisify(gzip)(plain, { level: 9 }),
     promisify(brotliCompress)(plain, { params }),
