@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { HEALTH_REASONS, HEALTH_STATES, type HealthReason } from '../domain/backend-health.ts'
-import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
+import { MAX_COUNTED_OF_BACKEND, MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import * as Field from './shared.ts'
 
@@ -102,10 +102,13 @@ export const healthState = Type.Union(
     examples: ['up'],
   },
 )
+const MEANINGS = reasons.map((reason) => `\`${reason}\`: ${HEALTH_REASONS[reason]}`).join(' ')
 export const healthReason = Type.Union([...reasons.map((reason) => Type.Literal(reason)), Type.Null()], {
-  description: `Why. ${reasons.map((reason) => `\`${reason}\`: ${HEALTH_REASONS[reason]}`).join(' ')}`,
+  description: `Why. ${MEANINGS}`,
   examples: ['refused'],
 })
+/** One of the same reasons, where there is one. */
+export const failureReason = (description: string) => Field.oneOf(reasons, description)
 const breaker = (what: string) =>
   Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('trying')], {
     description: `Whether calls that ${what} are let through: \`open\`: none; \`trying\`: the next one decides.`,
@@ -170,6 +173,22 @@ export const Backend = Field.shown('Backend', {
       },
     ),
   ),
+  live: Type.Optional(
+    Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_BACKEND}.`, 12),
+  ),
+  last_revocation: Type.Optional(
+    Field.timestamp('When its upstream last ended a credential; absent: not known.'),
+  ),
+  last_revocation_failure: Type.Optional(
+    Type.Object(
+      {
+        at: Field.timestamp('When.'),
+        reason: failureReason('Why.'),
+        credential_id: Field.credentialId('The credential that was to end.'),
+      },
+      { description: 'The last failed try to end a credential at its upstream; absent: none is known.' },
+    ),
+  ),
   deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),
   rotation: Type.Optional(
     Type.Object(
@@ -226,6 +245,65 @@ export const Reconciled = Field.shown('Reconciled', {
   next_cursor: Field.nullable(
     Field.text('More is left to compare: send it as `cursor`; null: that was all.', 's1.1.4rGf'),
   ),
+})
+
+export const TryBackend = Field.sent('BackendTrial', {
+  scopes: Type.Optional(
+    Type.Array(Field.Scope, {
+      minItems: 1,
+      maxItems: 64,
+      description:
+        'The scopes to try, relative to the backend; default: the first example of its kind that it may issue.',
+    }),
+  ),
+})
+const TRY_STEPS = {
+  check: 'logs in, and asks the upstream what issuing needs',
+  issue: 'issues a credential, which nobody receives',
+  revoke: 'ends it at the upstream; absent where the kind cannot',
+} as const
+type TryStep = keyof typeof TRY_STEPS
+const tryStep = Object.keys(TRY_STEPS) as TryStep[]
+export const TriedBackend = Field.shown('TriedBackend', {
+  name: Field.text('Name of the backend.', 'orders'),
+  scopes: Field.shownScopes('The scopes that were tried.'),
+  steps: Type.Array(
+    Type.Object({
+      name: Type.Union(
+        tryStep.map((step) => Type.Literal(step)),
+        {
+          description: tryStep.map((step) => `\`${step}\` ${TRY_STEPS[step]}.`).join(' '),
+          examples: ['issue'],
+        },
+      ),
+      ms: Field.count('How long it took.', 12),
+      error: Type.Optional(
+        Type.Union(
+          reasons.map((reason) => Type.Literal(reason)),
+          { description: `Why it failed. ${MEANINGS} Absent: it worked.`, examples: ['permission_missing'] },
+        ),
+      ),
+      detail: Type.Optional(
+        Field.text(
+          'Words of the kind and of the upstream, such as the missing grant; only for the local host and holders of `admin:*`.',
+          'Mayfly’s role lacks CREATEROLE.',
+        ),
+      ),
+    }),
+    { description: 'What was done, in this order, up to the first step that failed.' },
+  ),
+  id: Type.Optional(
+    Field.credentialId('The credential that was issued, or tried to be; absent: it did not come to that.'),
+  ),
+  expires_at: Type.Optional(Field.timestamp('When the credential expires, unless it has ended.')),
+  ended: Field.flag('Whether nothing that works is left at the upstream.'),
+  note: Type.Optional(
+    Field.text(
+      'What is left, and when it ends; absent: nothing to say.',
+      'This kind cannot end a credential early: this one works until 2026-11-21T10:15:00.000Z. Nobody has its secret.',
+    ),
+  ),
+  warnings: Type.Optional(Field.Warnings),
 })
 
 export const Kind = Field.shown('Kind', {

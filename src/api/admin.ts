@@ -1,7 +1,9 @@
 import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
-import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
+import { END_REASONS } from '../domain/credential.ts'
+import { MAX_COUNTED_OF_AGENT, MAX_REMAINING, MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { PLUGIN_NAME_PATTERN, PLUGIN_PROTOCOLS, PLUGIN_RUNTIMES, SHA256_PATTERN } from '../domain/plugin.ts'
+import { failureReason } from './admin-backends.ts'
 import { auditFilters, CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
 import * as Field from './shared.ts'
 
@@ -32,12 +34,25 @@ export const TestedReceiver = Type.Object(
 
 const MAX_ORIGIN = 1_024
 const agentName = Field.text('Its name.', 'ci-build')
+const signingKeyId = Field.text('Id of its signing key.', '3AA5C34371567BD2')
 export const Agent = Field.shown('Agent', {
   id: Field.agentId('Id of the agent.'),
   name: agentName,
   scopes: Field.shownScopes('The scopes it holds now, time-limited ones included.'),
   created_at: createdAt,
+  owner: Type.Optional(
+    Field.text(
+      'Who answers for it: what was entered, or else who created or approved it.',
+      'operator:alice@example.com',
+    ),
+  ),
+  live: Type.Optional(
+    Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_AGENT}.`, 3),
+  ),
   last_used: Field.nullable(Field.timestamp('When it last called.')),
+  last_used_from: Type.Optional(
+    Field.nullable(Field.text('The IP address of that call; null: not known.', '192.0.2.7')),
+  ),
   expires_at: Field.nullable(Field.timestamp('When it expires.')),
   policy: Field.nullable(
     Field.text(
@@ -45,6 +60,7 @@ export const Agent = Field.shown('Agent', {
       'ci',
     ),
   ),
+  signing_key_id: Type.Optional(signingKeyId),
   audiences: Type.Optional(
     Field.shownAudiences(
       'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
@@ -65,6 +81,12 @@ const Description = Field.text('What it is for; empty: nothing.', 'the nightly r
   maxLength: MAX_TEXT_LENGTH,
 })
 
+const Owner = Field.text(
+  'Who answers for it, such as a person or a team; empty: who created or approved it.',
+  'team-payments',
+  { maxLength: MAX_TEXT_LENGTH },
+)
+
 export const CreateAgent = Field.sent('CreateAgent', {
   name: Field.newName('Its name; not one in use.', 'ci-build'),
   scopes: Type.Optional(
@@ -73,6 +95,7 @@ export const CreateAgent = Field.sent('CreateAgent', {
   expires_in: Type.Optional(Field.lifetime('How long it lives; default: without end.', '24h')),
   audiences: Type.Optional(Audiences),
   description: Type.Optional(Description),
+  owner: Type.Optional(Owner),
 })
 
 const Faults = (description: string) =>
@@ -103,6 +126,22 @@ export const Node = Field.shown('Node', {
   }),
 })
 
+export const Settings = Field.shown('Settings', {
+  settings: Type.Array(
+    Type.Object({
+      name: Field.text('The setting, as in the configuration file.', 'default_ttl'),
+      value: Field.text('In the form of the file; a secret reads [redacted].', '1h'),
+      origin: Field.text(
+        'Where it comes from: file, line and column, variable, flag, `default`, or `derived` from others.',
+        '/etc/mayfly/mayfly.yaml:12:3',
+      ),
+      reload: Field.flag('Whether a reload takes a new value; false: only a restart does.'),
+      description: Field.text('What it is for.', 'Lifetime of an access token.'),
+    }),
+    { description: 'All of them, by name.' },
+  ),
+})
+
 export const ChangeAgent = Field.sent('ChangeAgent', {
   scopes: Type.Optional(Field.scopes('All scopes that it is to hold; ends time-limited ones.')),
   add_scopes: Type.Optional(Field.scopes('Scopes that it is to hold, too.')),
@@ -113,6 +152,7 @@ export const ChangeAgent = Field.sent('ChangeAgent', {
   expires_at: Type.Optional(Field.nullable(Field.timestamp('When it expires; null: it does not.'))),
   audiences: Type.Optional(Audiences),
   description: Type.Optional(Field.nullable(Description)),
+  owner: Type.Optional(Field.nullable(Owner)),
   revoke: Type.Optional(Field.flag('true: revoke the credentials that its scopes no longer cover')),
 })
 
@@ -154,7 +194,7 @@ const newSecrets = {
     },
     { description: 'Its login at `/oauth/token`.' },
   ),
-  signing_key_id: Field.text('Id of its signing key.', '3AA5C34371567BD2'),
+  signing_key_id: signingKeyId,
   signing_email: Field.text('The address in its signing key.', 'ci-build@agents.example.com'),
 }
 
@@ -173,6 +213,9 @@ export const TokenQuery = Field.closed({
   backend: Type.Optional(Field.name('Only credentials of this backend.', 'orders')),
   agent: Type.Optional(Field.AgentRef),
   status: Type.Optional(CredentialStatus),
+  unended: Type.Optional(
+    Field.flag('true: only those that have ended and whose end the upstream has not confirmed yet'),
+  ),
   ...Field.Page,
 })
 
@@ -194,6 +237,30 @@ export const Token = Field.shown('AnyCredential', {
   upstream: Type.Optional(UpstreamEnd),
   expires_at: expiresAt,
   created_at: createdAt,
+  ended_at: Type.Optional(Field.timestamp('When it ended; absent: it has not.')),
+  end_reason: Type.Optional(Field.oneOf([...END_REASONS], 'Why it ended.')),
+  attempts: Type.Optional(
+    Field.count('How often ending it upstream has failed in a row; absent: not, or it is done.', 3),
+  ),
+  next_try: Type.Optional(
+    Field.timestamp('When ending it upstream is tried next; absent: nothing is left to do.'),
+  ),
+  stuck: Type.Optional(
+    Type.Literal(true, {
+      description: 'Ending it upstream has failed six times or more; it is still tried.',
+      examples: [true],
+    }),
+  ),
+  failure: Type.Optional(failureReason('Why ending it upstream failed last.')),
+})
+
+export const RevokeAll = Field.sent('CredentialsToRevoke', {
+  agent: Type.Optional(Field.AgentRef),
+  backend: Type.Optional(Field.name('Only credentials of this backend.', 'orders')),
+})
+export const RevokedAll = Field.shown('RevokedCredentials', {
+  revoked: Field.count('How many this request ended.', 12),
+  remaining: Field.count(`How many are left, counted up to ${MAX_REMAINING}: send the request again.`, 0),
 })
 
 export const AgentKey = Field.shown('AgentKey', {
@@ -212,6 +279,15 @@ export const RotatedKeys = Field.shown('RotatedKeys', {
   key_id: Field.text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
   previous_valid_until: Field.nullable(
     Field.timestamp('Until when the old key verifies; null: it does not.'),
+  ),
+})
+
+export const IssuerKey = Field.shown('IssuerKey', {
+  key_id: Field.text('Its `kid` in `/oauth/jwks`.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  algorithm: Field.text('How it signs (RFC 7518).', 'RS256'),
+  created_at: createdAt,
+  valid_until: Field.nullable(
+    Field.timestamp('Until when it verifies tokens; null: it signs, and has no end.'),
   ),
 })
 

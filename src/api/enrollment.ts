@@ -177,6 +177,22 @@ export const PendingEnrollment = Field.shown('PendingEnrollment', {
   name_taken: Type.Optional(
     Field.flag('true: an agent has this name; approve with `replace`, or reject. Only while it is pending.'),
   ),
+  difference: Type.Optional(
+    Type.Object(
+      {
+        added: Field.shownScopes('Those that the agent would gain.'),
+        present: Field.shownScopes('Those that it has already.'),
+        impossible: Field.shownScopes('Those that name no backend, or that can never be given.'),
+      },
+      { description: 'What an approval of all requested scopes would change. Only while it is pending.' },
+    ),
+  ),
+  may_approve: Type.Optional(
+    Field.flag('Whether the caller may approve it as it was requested. Only while it is pending.'),
+  ),
+  missing_scopes: Type.Optional(
+    Field.shownScopes('The scopes that the caller lacks for that; absent: none.'),
+  ),
   note: Type.Optional(Field.text('Why it is pending, or the policy that approved it.', 'no policy matches')),
   reason: Type.Optional(Field.text('Why the agent asks.', REASON)),
   expires_in: Type.Optional(Field.lasts('How long it is for.', '2h')),

@@ -48,14 +48,26 @@ export function createAdmin(authorizer: Authorizer) {
       /** Newest first. */
       list: (filter: wire.CredentialFilter = {}, page: Page = {}) =>
         list('GET /v1/admin/tokens', filter, page),
+      show: (id: string, options: CallOptions = {}) =>
+        request('GET /v1/admin/tokens/:id', { id, ...options }),
       revoke: (id: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/tokens/:id', { id, ...options }),
+      /** All of an agent, of a backend, or of an agent at a backend. Repeat it until `remaining` is 0. */
+      revokeAll: (body: wire.RevokeAll, options: CallOptions = {}) =>
+        request('POST /v1/admin/tokens/revoke', { body, ...options }),
     },
     /** Newest first. */
     audit: (filter: wire.AuditFilter = {}, page: Page = {}) => list('GET /v1/admin/audit', filter, page),
+    /** How many entries the audit has, by time, backend and action. */
+    activity: (query: wire.ActivityFilter = {}, options: CallOptions = {}) =>
+      request('GET /v1/admin/activity', { query, ...options }),
+    /** What is alive, what waits and what cannot be ended. */
+    overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
       list: (filter: wire.PendingFilter = {}, page: Page = {}) => list('GET /v1/admin/pending', filter, page),
+      show: (id: string, options: CallOptions = {}) =>
+        request('GET /v1/admin/pending/:id', { id, ...options }),
       approve: (id: string, body: wire.Approval = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/approve', { id, body, ...options }),
       reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
@@ -87,12 +99,16 @@ export function createAdmin(authorizer: Authorizer) {
       reload: (name: string, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins/:name/reload', { id: name, ...options }),
     },
+    /** The settings in force on the node that answers; secrets read [redacted]. */
+    settings: (options: CallOptions = {}) => request('GET /v1/admin/settings', options),
     nodes: (options: CallOptions = {}) => request('GET /v1/admin/nodes', options),
     /** Only over `admin.sock`: the server reads its configuration again. */
     reload: (options: CallOptions = {}) => request('POST /v1/admin/reload', options),
     keys: {
       /** The public signing keys of all agents. */
       list: (page: Page = {}) => list('GET /v1/admin/keys', {}, page),
+      /** The keys that sign access tokens or still verify them, the one that signs first. */
+      issuer: (options: CallOptions = {}) => request('GET /v1/admin/keys/issuer', options),
       /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
       rotate: (body: { grace?: string | undefined } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
@@ -115,6 +131,9 @@ function createBackends(authorizer: Authorizer) {
     /** Logs in to the upstream. `health` says whether it works. */
     check: (name: string, options: CallOptions = {}) =>
       request('POST /v1/admin/backends/:name/check', { id: name, ...options }),
+    /** Issues a credential that nobody receives, and ends it. `steps` says what worked. */
+    try: (name: string, body: wire.TryBackend = {}, options: CallOptions = {}) =>
+      request('POST /v1/admin/backends/:name/try', { id: name, body, ...options }),
     /** Replaces the secret that the server logs in to the upstream with. */
     rotateRoot: (name: string, options: CallOptions = {}) =>
       request('POST /v1/admin/backends/:name/rotate-root', { id: name, ...options }),

@@ -76,7 +76,7 @@ function endless(): MayflyError {
 }
 
 /** Reads the cursor alone: the client never follows an address that it was sent. */
-function nextCursor(link: string | undefined): string | undefined {
+export function nextCursor(link: string | undefined): string | undefined {
   const target = /<([^>]*)>\s*;[^,]*rel="?next"?/.exec(link ?? '')?.[1]
   if (target === undefined) return undefined
   return new URL(target, 'http://localhost').searchParams.get('cursor') ?? undefined

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type * as activity from '../api/activity.ts'
 import type * as admin from '../api/admin.ts'
 import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
@@ -48,6 +49,8 @@ export type RotatedAgent = Static<typeof admin.RotatedAgent>
 export type Backend = Static<typeof backends.Backend>
 export type BackendHealth = Static<typeof backends.BackendHealth>
 export type CheckedBackend = Static<typeof backends.CheckedBackend>
+export type TryBackend = Sent<Static<typeof backends.TryBackend>>
+export type TriedBackend = Static<typeof backends.TriedBackend>
 export type BackendDeletion = Static<typeof backends.BackendDeletion>
 export type TestedReceiver = Static<typeof admin.TestedReceiver>
 export type RootRotation = Static<typeof backends.RootRotation>
@@ -57,7 +60,13 @@ export type CreateBackend = Sent<Static<typeof backends.CreateBackend>>
 export type ChangeBackend = Sent<Static<typeof backends.ChangeBackend>>
 export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
+export type RevokeAll = Sent<Static<typeof admin.RevokeAll>>
+export type RevokedAll = Static<typeof admin.RevokedAll>
+export type Activity = Static<typeof activity.Activity>
+export type Overview = Static<typeof activity.Overview>
 export type AgentKey = Static<typeof admin.AgentKey>
+export type IssuerKey = Static<typeof admin.IssuerKey>
+export type Setting = Static<typeof admin.Settings>['settings'][number]
 export type Plugin = Static<typeof admin.Plugin>
 export type Operator = Static<typeof people.Operator>
 export type InviteOperator = Sent<Static<typeof people.InviteOperator>>
@@ -69,6 +78,7 @@ export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 type Filter<Query> = Sent<Omit<Query, 'limit' | 'cursor'>>
 
 export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
+export type ActivityFilter = Sent<Static<typeof activity.ActivityQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 

@@ -43,6 +43,8 @@ export const ACTION_MEANING = {
     'The secrets that Mayfly logs in to an upstream with were replaced; `details.fields` names them, `details.resumed` if an earlier attempt was interrupted.',
   'backend.checked':
     'A backend was checked: Mayfly logged in to its upstream. `details.state` is `up` or `down`, `details.reason` says why.',
+  'backend.tried':
+    'A backend was tried: Mayfly issued a credential that nobody received, and ended it. `details.failed` names the step that failed, `details.reason` says why; `details.ended` is whether the upstream has ended it.',
   'backend.reconciled':
     'The accounts at an upstream were compared with the credentials; `details` has how many there are and how many have no credential. Each account that was ended for that has an entry `credential.revoked`.',
   'backend.down':

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import * as activity from '../activity.ts'
 import * as admins from '../admin.ts'
 import * as backends from '../admin-backends.ts'
 import { AuditEntry, CredentialId } from '../api-v1.ts'
@@ -61,7 +62,7 @@ export const ADMIN = {
     ...ofAgents('admin:agents:write', 'agent.changed'),
     confirm: true,
     id: 'changeAgent',
-    summary: 'Change the scopes, expiry, audiences or description of an agent',
+    summary: 'Change the scopes, expiry, audiences, description or owner of an agent',
     description:
       'Removing and shortening take effect at once on all nodes. Nobody grants more than they hold.',
     params: admins.NameParam,
@@ -153,6 +154,18 @@ export const ADMIN = {
     errors: ['backend_not_found', 'insufficient_scope', 'audit_unavailable', 'conflict'],
     links: backendLinks,
   },
+  'POST /v1/admin/backends/:name/try': {
+    ...ofBackends('admin:backends:write', 'backend.tried'),
+    id: 'tryBackend',
+    summary: 'Issue a credential that nobody receives, and end it: does the backend work from end to end?',
+    description:
+      'The credential lasts for one minute, or the shortest time of the kind, and is listed and recorded as any other, as one of the caller. The reply is 200 whether the backend works or not: see `steps`.',
+    params: BackendParam,
+    body: optionalBody(backends.TryBackend),
+    replies: { 200: backends.TriedBackend },
+    errors: ['backend_not_found', 'insufficient_scope', 'scope_not_allowed', 'audit_unavailable', 'conflict'],
+    links: { ...backendLinks, ...leadsTo('id', 'id', 'revokeAnyCredential') },
+  },
   'POST /v1/admin/backends/:name/rotate-root': {
     ...ofBackends('admin:backends:write', 'backend.root_rotated'),
     id: 'rotateRoot',
@@ -187,7 +200,27 @@ export const ADMIN = {
     summary: 'Credentials of all agents, newest first',
     query: admins.TokenQuery,
     replies: { 200: Type.Array(admins.Token) },
-    links: leadsTo('id', '0/id', 'revokeAnyCredential', 'getCredential', 'revokeCredential'),
+    links: leadsTo('id', '0/id', 'getAnyCredential', 'revokeAnyCredential'),
+  },
+  'GET /v1/admin/tokens/:id': {
+    ...ofTokens('admin:tokens:read'),
+    id: 'getAnyCredential',
+    summary: 'A credential of any agent',
+    params: CredentialId,
+    replies: { 200: admins.Token },
+    errors: ['credential_not_found'],
+    links: leadsTo('id', 'id', 'revokeAnyCredential'),
+  },
+  'POST /v1/admin/tokens/revoke': {
+    ...ofTokens('admin:tokens:write', 'credential.revoked'),
+    confirm: true,
+    id: 'revokeCredentials',
+    summary: 'Revoke all credentials of an agent, of a backend, or of an agent at a backend',
+    description:
+      'Name at least one of both. A request ends at most 10,000 credentials; `remaining` says how many are left. The agent and the backend stay. The upstream follows, as for each credential alone.',
+    body: admins.RevokeAll,
+    replies: { 200: admins.RevokedAll },
+    errors: ['agent_not_found', 'backend_not_found', 'conflict'],
   },
   'DELETE /v1/admin/tokens/:id': {
     ...ofTokens('admin:tokens:write', 'credential.revoked'),
@@ -196,6 +229,15 @@ export const ADMIN = {
     params: CredentialId,
     replies: { 204: Type.Null() },
     errors: REVOKE,
+  },
+  'GET /v1/admin/activity': {
+    ...ofAudit('admin:audit:read'),
+    id: 'readActivity',
+    summary: 'How many entries the audit has, by time, backend and action',
+    description:
+      'Costs the same however many entries there are. An entry is counted some seconds after it was written; one with `details.repeated` counts once.',
+    query: activity.ActivityQuery,
+    replies: { 200: activity.Activity },
   },
   'GET /v1/admin/audit': {
     ...ofAudit('admin:audit:read'),
@@ -210,7 +252,16 @@ export const ADMIN = {
     summary: 'Pending enrollments and requests, oldest first; decided ones by status',
     query: enrollment.PendingQuery,
     replies: { 200: Type.Array(enrollment.PendingEnrollment) },
-    links: leadsTo('id', '0/id', 'approveEnrollment', 'rejectEnrollment'),
+    links: leadsTo('id', '0/id', 'getPending', 'approveEnrollment', 'rejectEnrollment'),
+  },
+  'GET /v1/admin/pending/:id': {
+    ...ofEnrollments('admin:enrollments:read'),
+    id: 'getPending',
+    summary: 'One enrollment or request, pending or decided',
+    params: enrollment.EnrollmentId,
+    replies: { 200: enrollment.PendingEnrollment },
+    errors: ['enrollment_not_found'],
+    links: leadsTo('id', 'id', 'approveEnrollment', 'rejectEnrollment'),
   },
   'POST /v1/admin/pending/:id/approve': {
     ...ofEnrollments('admin:enrollments:write', 'enrollment.approved'),
@@ -306,6 +357,12 @@ export const ADMIN = {
     replies: { 200: Type.Array(admins.AgentKey) },
     links: leadsTo('name', '0/name', 'getAgent'),
   },
+  'GET /v1/admin/keys/issuer': {
+    ...ofKeys('admin:keys:read'),
+    id: 'listIssuerKeys',
+    summary: 'The keys that sign access tokens or still verify them, the one that signs first',
+    replies: { 200: Type.Array(admins.IssuerKey) },
+  },
   'POST /v1/admin/keys/rotate': {
     ...ofKeys('admin:keys:write', 'keys.rotated'),
     confirm: true,
@@ -315,11 +372,23 @@ export const ADMIN = {
     replies: { 200: admins.RotatedKeys },
     errors: ['conflict'],
   },
+  'GET /v1/admin/overview': {
+    ...ofServer('admin:metrics:read'),
+    id: 'readOverview',
+    summary: 'What is alive, what waits and what cannot be ended, at a glance',
+    replies: { 200: activity.Overview },
+  },
   'GET /v1/admin/nodes': {
     ...ofServer('admin:metrics:read'),
     id: 'listNodes',
     summary: 'The nodes that serve this store, this one first, and the settings in which they differ from it',
     replies: { 200: Type.Array(admins.Node) },
+  },
+  'GET /v1/admin/settings': {
+    ...ofServer('admin:server:read'),
+    id: 'listSettings',
+    summary: 'The settings in force on the node that answers, and where each comes from; secrets redacted',
+    replies: { 200: admins.Settings },
   },
   'POST /v1/admin/reload': {
     ...ofServer('admin:server:write', 'server.reloaded'),

@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { nameKey } from '../../domain/agent.ts'
 import { type Enrollment, type EnrollmentStatus, enrollmentStatusAt } from '../../domain/enrollment.ts'
+import { isId } from '../../domain/ids.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
+import { Problem } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 import type { Page, PageQuery } from '../page.ts'
 
@@ -34,6 +36,18 @@ export async function listPending(
   return {
     items: listed.map((one) => ({ ...one, isTaken: isWaiting(one) && taken.has(nameKey(one.name)) })),
     next: isLast ? undefined : page.at(-1)?.id,
+  }
+}
+
+/** One, pending or decided. Throws `enrollment_not_found`. */
+export async function readPending(core: Pick<Core, 'store'>, id: string): Promise<ListedEnrollment> {
+  const found = isId('enrollment', id) ? await core.store.enrollments.find(id) : undefined
+  if (found === undefined) throw new Problem('enrollment_not_found')
+  const isPending = enrollmentStatusAt(found, core.store.now()) === 'pending'
+  const asksForName = isPending && found.type === 'enroll'
+  return {
+    ...found,
+    isTaken: asksForName && (await core.store.agents.takenNames([found.name])).size > 0,
   }
 }
 

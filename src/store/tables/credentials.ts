@@ -18,6 +18,13 @@ export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' |
 /** A credential with its grants. */
 export type ScopedCredential = Pick<Credential, 'id' | 'backend' | 'scopes' | 'expiresAt'>
 
+/** An agent's, a backend's, or both: one of them is given. */
+export interface Whose {
+  readonly agentId: string | undefined
+  /** The name. */
+  readonly backend: string | undefined
+}
+
 export interface RevokedRow {
   readonly id: string
   /** Epoch ms. */
@@ -92,6 +99,13 @@ function credentialReads(engine: Engine) {
         .where('expires_at', '>', now)
       return (await read<{ id: string }>(active.orderBy('due_at', 'desc').limit(limit))).map((row) => row.id)
     },
+    /** Ids of those that have neither ended nor expired, also those whose issue is under way. */
+    livingIdsOf: async (whose: Whose, now: number, limit: number): Promise<string[]> => {
+      const living = livingOfBoth(engine, whose, now)
+      return (await read<{ id: string }>(living.limit(limit))).map((row) => row.id)
+    },
+    countLivingOf: (whose: Whose, now: number, atMost: number): Promise<number> =>
+      countRows(engine, livingOfBoth(engine, whose, now).limit(atMost)),
     /** Ids of an agent's credentials that had neither ended nor expired when the agent ended at `endedAt`. */
     leftOf: async (agentId: string, endedAt: number, limit: number): Promise<string[]> => {
       const left = build
@@ -108,6 +122,19 @@ function credentialReads(engine: Engine) {
       return (await read<{ id: string }>(settled.orderBy('settled_at').limit(limit))).map((row) => row.id)
     },
   }
+}
+
+/** By the agent's index, or else by that of the backend. */
+function livingOfBoth({ build }: Engine, { agentId, backend }: Whose, now: number) {
+  let living = build
+    .selectFrom('credentials')
+    .select('id')
+    .where((e) =>
+      e.or([e('state', '=', 'pending'), e.and([e('state', '=', 'active'), e('expires_at', '>', now)])]),
+    )
+  if (agentId !== undefined) living = living.where('agent_id', '=', agentId).where('ended_at', 'is', null)
+  if (backend !== undefined) living = living.where('backend', '=', backend).where('settled_at', 'is', null)
+  return living
 }
 
 /** Credentials as they are shown, and as they are looked up to be ended. */

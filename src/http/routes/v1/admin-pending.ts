@@ -1,5 +1,5 @@
 import { approveEnrollment } from '../../../core/enrollments/approve-enrollment.ts'
-import { listPending } from '../../../core/enrollments/list-pending.ts'
+import { listPending, readPending } from '../../../core/enrollments/list-pending.ts'
 import { rejectEnrollment } from '../../../core/enrollments/reject-enrollment.ts'
 import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
@@ -15,6 +15,10 @@ export function adminPendingRoutes(http: Http): void {
     const page = linked({ request, reply }, await listPending(core, query))
     return Promise.all(page.map((one) => present(core, one)))
   })
+
+  addRoute(http, 'GET /v1/admin/pending/:id', async ({ params }) =>
+    present(core, await readPending(core, params.id)),
+  )
 
   addRoute(http, 'POST /v1/admin/pending/:id/approve', async ({ actor, params, body }) =>
     present(core, await approveEnrollment(core, actor, params.id, body ?? {})),

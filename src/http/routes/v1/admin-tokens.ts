@@ -1,5 +1,7 @@
 import { queryAudit } from '../../../core/audit/query-audit.ts'
 import { listCredentials } from '../../../core/credentials/list-credentials.ts'
+import { type CredentialView, readCredential } from '../../../core/credentials/read-credential.ts'
+import { revokeAll } from '../../../core/credentials/revoke-all.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
 import type { Status } from '../../../domain/credential.ts'
 import { invalid } from '../../../domain/problems.ts'
@@ -15,18 +17,14 @@ export function adminTokenRoutes(http: Http): void {
   addRoute(http, 'GET /v1/admin/tokens', async ({ query, request, reply }) => {
     const status = query.status as Status | undefined
     const page = await listCredentials(core, { ...query, status })
-    return linked({ request, reply }, page).map((view) => ({
-      id: view.id,
-      agent_id: view.agentId,
-      agent_name: view.agentName,
-      backend: view.backend,
-      scopes: view.scopes,
-      status: view.status,
-      ...optional('upstream', view.upstream),
-      expires_at: timestamp(view.expiresAt),
-      created_at: timestamp(view.createdAt),
-    }))
+    return linked({ request, reply }, page).map(present)
   })
+
+  addRoute(http, 'GET /v1/admin/tokens/:id', async ({ rule, actor, params }) =>
+    present(await readCredential(core, actor.caller, params.id, rule.scope)),
+  )
+
+  addRoute(http, 'POST /v1/admin/tokens/revoke', ({ actor, body }) => revokeAll(core, actor, body))
 
   addRoute(http, 'DELETE /v1/admin/tokens/:id', async ({ rule, actor, params }) => {
     await revokeCredential(core, actor, params.id, rule.scope)
@@ -38,4 +36,18 @@ export function adminTokenRoutes(http: Http): void {
     const page = await queryAudit(core, actor.caller, { ...query, agent: agent_id ?? query.agent })
     return linked({ request, reply }, page).map(presentEntry)
   })
+}
+
+function present(view: CredentialView) {
+  return {
+    id: view.id,
+    agent_id: view.agentId,
+    agent_name: view.agentName,
+    backend: view.backend,
+    scopes: view.scopes,
+    status: view.status,
+    ...optional('upstream', view.upstream),
+    expires_at: timestamp(view.expiresAt),
+    created_at: timestamp(view.createdAt),
+  }
 }

@@ -1,0 +1,88 @@
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  QueryClient,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query'
+import { MayflyError } from '../../../src/client/errors.ts'
+import { nextCursor } from '../../../src/client/paging.ts'
+import type { Answer, Route } from '../../../src/client/routes.ts'
+import { authorizer, request } from './request.ts'
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      gcTime: 60_000,
+      // The client of the interface retries where that is safe.
+      retry: false,
+      refetchOnWindowFocus: true,
+    },
+    mutations: { retry: false },
+  },
+})
+
+/** Routes that only read. */
+type Read = Extract<Route, `GET ${string}`>
+type Query = Readonly<Record<string, unknown>>
+type Item<R extends Read> = Answer<R> extends readonly (infer T)[] ? T : never
+
+export interface Asked {
+  /** The part of the path that varies. */
+  readonly id?: string
+  readonly query?: Query
+}
+
+/** What one route answers, by its name: `useRead('GET /v1/admin/agents/:name', { id: 'ci' })`. */
+export function readOptions<R extends Read>(route: R, { id, query }: Asked = {}) {
+  return queryOptions({
+    queryKey: [route, id ?? '', query ?? {}],
+    // The row says whether it takes an id; the caller of this file reads the same name.
+    queryFn: ({ signal }) => request(route, { id, query, signal } as never) as Promise<Answer<R>>,
+  })
+}
+
+export const useRead = <R extends Read>(
+  route: R,
+  asked: Asked = {},
+  options: { enabled?: boolean; refetchInterval?: number } = {},
+) => useQuery({ ...readOptions(route, asked), ...options })
+
+export const PAGE = 100
+
+interface PageOf<T> {
+  readonly items: readonly T[]
+  readonly next: string | undefined
+}
+
+/** A listing, page by page as one scrolls. */
+export function listOptions<R extends Read>(route: R, query: Query = {}) {
+  return infiniteQueryOptions({
+    queryKey: [route, 'list', query],
+    initialPageParam: undefined as string | undefined,
+    queryFn: async ({ pageParam, signal }): Promise<PageOf<Item<R>>> => {
+      const reply = await authorizer.call<Item<R>[]>({
+        method: 'GET',
+        path: route.slice('GET '.length),
+        query: { limit: PAGE, ...query, cursor: pageParam },
+        signal,
+      })
+      return { items: reply.body, next: nextCursor(reply.header('link')) }
+    },
+    getNextPageParam: ({ next }) => next,
+    select: (data: InfiniteData<PageOf<Item<R>>>) => data.pages.flatMap(({ items }) => items),
+  })
+}
+
+export const useList = <R extends Read>(route: R, query: Query = {}, options: { enabled?: boolean } = {}) =>
+  useInfiniteQuery({ ...listOptions(route, query), ...options })
+
+/** All that was read through these routes is asked for again. */
+export async function refresh(...routes: readonly Read[]): Promise<void> {
+  await Promise.all(routes.map((route) => queries.invalidateQueries({ queryKey: [route] })))
+}
+
+/** Whether the caller lacks a scope for what was asked. */
+export const isForbidden = (error: unknown): boolean => error instanceof MayflyError && error.status === 403

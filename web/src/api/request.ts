@@ -1,0 +1,39 @@
+import { createAdmin } from '../../../src/client/admin.ts'
+import type { Authorizer } from '../../../src/client/authorize.ts'
+import { MayflyError } from '../../../src/client/errors.ts'
+import { requestThrough } from '../../../src/client/routes.ts'
+import { type Sender, send } from '../../../src/client/send.ts'
+import { fetchTransport, type Transport, type TransportRequest } from '../../../src/client/transport.ts'
+import { challengeOf, signChallenge } from './confirm.ts'
+import { leave, readKey } from './session.ts'
+
+/** As the session of this browser. Asks for the passkey where the server does, and repeats the request with its answer. */
+const transport: Transport = async (request) => {
+  const key = readKey()
+  const reply = await fetchTransport(withHeaders(request, key === null ? {} : { 'mayfly-console': key }))
+  if (reply.status === 401 && key !== null) leave()
+  const challenge = reply.status === 403 ? challengeOf(reply.text) : undefined
+  if (challenge === undefined || key === null) return reply
+  const headers = { 'mayfly-console': key, 'mayfly-confirmation': await signChallenge(challenge) }
+  // Now it is carried out, which may take the server longer than the question did.
+  return fetchTransport(withHeaders(request, headers))
+}
+
+function withHeaders(request: TransportRequest, more: Record<string, string>): TransportRequest {
+  const { 'user-agent': _, ...headers } = request.headers
+  return { ...request, headers: { ...headers, ...more } }
+}
+
+const sender: Sender = { server: location.origin, transport, userAgent: '', retries: 2, timeoutMs: undefined }
+export const authorizer: Authorizer = {
+  call: (call) => send(sender, call),
+  watchRequest: async () => undefined,
+  requestToken: async () => {
+    throw new MayflyError({ code: 'unexpected_reply', status: 0, message: 'A session asks for no tokens.' })
+  },
+}
+
+/** Any route of the interface, typed by its row: `request('GET /v1/admin/agents/:name', { id })`. */
+export const request = requestThrough(authorizer)
+/** The same calls as in `mayfly/client`. */
+export const admin = createAdmin(authorizer)

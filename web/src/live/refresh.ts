@@ -1,0 +1,45 @@
+import { useEffect } from 'react'
+import { queries, refresh } from '../api/queries.ts'
+import { startLive, useLive } from './live.ts'
+
+/** At most one request for the same listing in this time, however much happens. */
+const PAUSE_MS = 1_000
+
+/** Which listings show what an action changes. */
+const SHOWN = {
+  enrollment: ['GET /v1/admin/pending', 'GET /v1/admin/pending/:id', 'GET /v1/admin/overview'],
+  credential: ['GET /v1/admin/tokens', 'GET /v1/admin/tokens/:id', 'GET /v1/admin/overview'],
+  agent: ['GET /v1/admin/agents', 'GET /v1/admin/agents/:name', 'GET /v1/admin/keys'],
+  backend: ['GET /v1/admin/backends', 'GET /v1/admin/backends/:name', 'GET /v1/admin/overview'],
+  operator: ['GET /v1/admin/operators', 'GET /v1/admin/operators/:id'],
+  passkey: ['GET /v1/admin/operators/:id/passkeys'],
+  session: ['GET /v1/admin/sessions'],
+  plugin: ['GET /v1/admin/plugins', 'GET /v1/admin/kinds'],
+  server: ['GET /v1/admin/policies', 'GET /v1/admin/settings'],
+} as const
+type Shown = (typeof SHOWN)[keyof typeof SHOWN][number]
+
+const due = new Set<Shown>()
+let timer: ReturnType<typeof setTimeout> | undefined
+
+function plan(routes: readonly Shown[]): void {
+  for (const route of routes) due.add(route)
+  timer ??= setTimeout(() => {
+    timer = undefined
+    const now = [...due]
+    due.clear()
+    void refresh(...now)
+  }, PAUSE_MS)
+}
+
+/** Keeps what is shown as it is on the server. */
+export function useRefresh(): void {
+  useEffect(startLive, [])
+  useLive(
+    ({ action }) => {
+      const [subject = ''] = action.split('.')
+      plan(SHOWN[subject as keyof typeof SHOWN] ?? [])
+    },
+    () => void queries.invalidateQueries(),
+  )
+}

@@ -1,0 +1,127 @@
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { request } from '../api/request.ts'
+import { enter } from '../api/session.ts'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/fields.tsx'
+import { ErrorNote } from '../ui/notes.tsx'
+import { Wordmark } from '../ui/wordmark.tsx'
+
+interface Props {
+  /** The secret of a link that was opened. */
+  readonly link: string | undefined
+  readonly onDone: () => void
+}
+
+/** Log in with a passkey, or by a link; the first link of a server asks who its operator is. */
+export function LogIn({ link, onDone }: Props) {
+  const [naming, setNaming] = useState<string>()
+  const [error, setError] = useState<unknown>()
+  const done = (key: string) => {
+    enter(key)
+    onDone()
+  }
+  useEffect(() => {
+    document.title = 'Log in · Mayfly'
+  }, [])
+  useEffect(() => {
+    if (link === undefined) return
+    setError(undefined)
+    followOnce(link).then(
+      ({ key, link: next }) => (key === undefined ? setNaming(next) : done(key)),
+      (refused: unknown) => {
+        setError(refused)
+        onDone()
+      },
+    )
+    // biome-ignore lint/correctness/useExhaustiveDependencies: a link is followed once
+  }, [link])
+  if (naming !== undefined) return <Naming link={naming} onDone={done} />
+  return (
+    <Frame title="Log in">
+      {error !== undefined && <ErrorNote error={error} />}
+      <PasskeyButton onDone={done} onError={setError} />
+      <p className="text-muted">
+        No passkey yet, or lost? Another operator invites you, or on the server&rsquo;s machine run <code>mayfly console</code>.
+      </p>
+    </Frame>
+  )
+}
+
+/** A link is good once, and React may run an effect twice. */
+const followed = new Map<string, ReturnType<typeof follow>>()
+const follow = (link: string) => request('POST /v1/console/login/link', { body: { link } })
+function followOnce(link: string): ReturnType<typeof follow> {
+  const known = followed.get(link) ?? follow(link)
+  followed.set(link, known)
+  return known
+}
+
+function Frame({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <main className="grid min-h-full place-items-center p-4">
+      <div className="grid w-full max-w-[400px] gap-4 rounded-md border border-line bg-surface p-6">
+        <Wordmark />
+        <h1 className="text-xl">{title}</h1>
+        {children}
+      </div>
+    </main>
+  )
+}
+
+interface PasskeyProps {
+  readonly onDone: (key: string) => void
+  readonly onError: (error: unknown) => void
+}
+function PasskeyButton({ onDone, onError }: PasskeyProps) {
+  const [isBusy, setBusy] = useState(false)
+  const logIn = async () => {
+    setBusy(true)
+    onError(undefined)
+    try {
+      const { options } = await request('POST /v1/console/login/options', {})
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(
+        options as unknown as PublicKeyCredentialRequestOptionsJSON,
+      )
+      const answer = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential
+      const body = { assertion: answer.toJSON() as never }
+      onDone((await request('POST /v1/console/login/passkey', { body })).key)
+    } catch (error) {
+      onError(error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Button look="primary" className="justify-center" onClick={logIn} disabled={isBusy}>
+      Log in with a passkey
+    </Button>
+  )
+}
+
+function Naming({ link, onDone }: { readonly link: string; readonly onDone: (key: string) => void }) {
+  const [state, setState] = useState<{ isSent: boolean; error?: unknown }>({ isSent: false })
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const [name, email] = [String(form.get('name')).trim(), String(form.get('email')).trim()]
+    setState({ isSent: true })
+    try {
+      const { key } = await request('POST /v1/console/login/link', { body: { link, name, email } })
+      if (key !== undefined) onDone(key)
+    } catch (error) {
+      setState({ isSent: false, error })
+    }
+  }
+  return (
+    <Frame title="You are the first operator">
+      <p className="text-muted">You get all rights. Others are invited by you.</p>
+      <form onSubmit={submit} className="grid gap-4">
+        <TextField label="Name" name="name" autoComplete="name" required maxLength={128} autoFocus />
+        <TextField label="E-mail address" name="email" type="email" autoComplete="email" required maxLength={254} />
+        {state.error !== undefined && <ErrorNote error={state.error} />}
+        <Button type="submit" look="primary" className="justify-center" disabled={state.isSent}>
+          Become the first operator
+        </Button>
+      </form>
+    </Frame>
+  )
+}

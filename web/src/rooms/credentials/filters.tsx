@@ -1,0 +1,75 @@
+import { Input, Select } from '../../ui/fields.tsx'
+import { useState } from 'react'
+
+export const FILTERS = ['agent', 'backend', 'status', 'unended'] as const
+type Filters = Readonly<Record<(typeof FILTERS)[number], string | undefined>>
+
+/** Without a state, the list is of those that live. */
+export function queryOf({ agent, backend, status, unended }: Filters): Record<string, string> {
+  const all = {
+    agent,
+    backend,
+    status: unended === undefined ? (status === 'any' ? undefined : (status ?? 'active')) : undefined,
+    unended,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<string, string>
+}
+
+interface Props {
+  readonly filters: Filters
+  readonly onChange: (changes: Partial<Filters>) => void
+}
+
+export function CredentialFilters({ filters, onChange }: Props) {
+  return (
+    <div className="flex flex-wrap gap-2">
+      <NameFilter label="Agent" value={filters.agent} onChange={(agent) => onChange({ agent })} isFirst />
+      <NameFilter label="Backend" value={filters.backend} onChange={(backend) => onChange({ backend })} />
+      <Select
+        aria-label="State"
+        className="w-auto!"
+        value={filters.unended === undefined ? (filters.status ?? '') : 'unended'}
+        onChange={({ target: { value } }) =>
+          onChange(
+            value === 'unended'
+              ? { unended: 'true', status: undefined }
+              : { unended: undefined, status: value === '' ? undefined : value },
+          )
+        }
+      >
+        <option value="">Live</option>
+        <option value="unended">Not ended upstream</option>
+        <option value="revoked">Revoked</option>
+        <option value="expired">Expired</option>
+        <option value="any">All</option>
+      </Select>
+    </div>
+  )
+}
+
+interface NameFilterProps {
+  readonly label: string
+  readonly value: string | undefined
+  readonly onChange: (value: string | undefined) => void
+  readonly isFirst?: boolean
+}
+
+/** A filter that is taken on Enter, or when it is left: the server asks for whole names. */
+export function NameFilter({ label, value, onChange, isFirst = false }: NameFilterProps) {
+  const [text, setText] = useState(value ?? '')
+  const take = () => onChange(text.trim() || undefined)
+  return (
+    <Input
+      key={value}
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      className="w-44!"
+      value={text}
+      {...(isFirst ? { 'data-filter': true } : {})}
+      onChange={({ target }) => setText(target.value)}
+      onKeyDown={({ key }) => key === 'Enter' && take()}
+      onBlur={take}
+    />
+  )
+}

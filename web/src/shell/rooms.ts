@@ -1,0 +1,115 @@
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react'
+import { paths } from '../paths.ts'
+
+export interface Room {
+  readonly name: string
+  readonly path: string
+  /** The letter after G. */
+  readonly letter: string
+  /** An operation that the caller needs to see anything here. */
+  readonly operation: string
+  readonly view: LazyExoticComponent<ComponentType>
+  readonly group: 'daily' | 'setup'
+}
+
+/** In the order of use. Each is loaded when it is first opened. */
+export const ROOMS: readonly Room[] = [
+  {
+    name: 'Overview',
+    path: paths.overview(),
+    letter: 'O',
+    operation: 'getMe',
+    view: lazy(async () => ({ default: (await import('../rooms/overview/overview.tsx')).Overview })),
+    group: 'daily',
+  },
+  {
+    name: 'Inbox',
+    path: paths.inbox(),
+    letter: 'I',
+    operation: 'listPending',
+    view: lazy(async () => ({ default: (await import('../rooms/inbox/inbox.tsx')).Inbox })),
+    group: 'daily',
+  },
+  {
+    name: 'Credentials',
+    path: paths.credentials(),
+    letter: 'C',
+    operation: 'listCredentials',
+    view: lazy(async () => ({ default: (await import('../rooms/credentials/credentials.tsx')).Credentials })),
+    group: 'daily',
+  },
+  {
+    name: 'Agents',
+    path: paths.agents(),
+    letter: 'A',
+    operation: 'listAgents',
+    view: lazy(async () => ({ default: (await import('../rooms/agents/agents.tsx')).Agents })),
+    group: 'daily',
+  },
+  {
+    name: 'Backends',
+    path: paths.backends(),
+    letter: 'B',
+    operation: 'listBackends',
+    view: lazy(async () => ({ default: (await import('../rooms/backends/backends.tsx')).Backends })),
+    group: 'daily',
+  },
+  {
+    name: 'Activity',
+    path: paths.activity(),
+    letter: 'T',
+    operation: 'queryWholeAudit',
+    view: lazy(async () => ({ default: (await import('../rooms/activity/activity.tsx')).Activity })),
+    group: 'daily',
+  },
+  {
+    name: 'Policies',
+    path: paths.policies(),
+    letter: 'P',
+    operation: 'listPolicies',
+    view: lazy(async () => ({ default: (await import('../rooms/policies/policies.tsx')).Policies })),
+    group: 'setup',
+  },
+  {
+    name: 'Kinds and plugins',
+    path: paths.kinds(),
+    letter: 'N',
+    operation: 'listKinds',
+    view: lazy(async () => ({ default: (await import('../rooms/kinds/kinds.tsx')).Kinds })),
+    group: 'setup',
+  },
+  {
+    name: 'Keys',
+    path: paths.keys(),
+    letter: 'Y',
+    operation: 'listAgentKeys',
+    view: lazy(async () => ({ default: (await import('../rooms/keys/keys.tsx')).KeysRoom })),
+    group: 'setup',
+  },
+  {
+    name: 'People',
+    path: paths.people(),
+    letter: 'E',
+    operation: 'listOperators',
+    view: lazy(async () => ({ default: (await import('../rooms/people/people.tsx')).People })),
+    group: 'setup',
+  },
+  {
+    name: 'Settings',
+    path: paths.settings(),
+    letter: 'S',
+    operation: 'listSettings',
+    view: lazy(async () => ({ default: (await import('../rooms/settings/settings.tsx')).SettingsRoom })),
+    group: 'setup',
+  },
+]
+
+/** The account of the person who is logged in: reached by their name. */
+export const ACCOUNT: Room = {
+  name: 'My account',
+  path: paths.account(),
+  letter: 'M',
+  operation: 'getMe',
+  view: lazy(async () => ({ default: (await import('../rooms/account/account.tsx')).Account })),
+  group: 'setup',
+}

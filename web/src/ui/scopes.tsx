@@ -1,0 +1,19 @@
+import { visible } from './hostile.ts'
+
+/** Scopes as they are written everywhere. Long lists wrap. */
+export function Scopes({ scopes, none = 'none' }: { readonly scopes: readonly string[]; readonly none?: string }) {
+  if (scopes.length === 0) return <span className="text-muted">{none}</span>
+  return (
+    <ul className="flex flex-wrap gap-1">
+      {scopes.map((scope) => (
+        <li
+          key={scope}
+          dir="ltr"
+          className="rounded-sm border border-line bg-sunken px-1.5 font-mono text-xs leading-5 [overflow-wrap:anywhere]"
+        >
+          {visible(scope)}
+        </li>
+      ))}
+    </ul>
+  )
+}
