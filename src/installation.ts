@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
+import { readTree } from './files/read-tree.ts'
 
 export interface ModuleCommand {
   readonly words: readonly string[]
@@ -15,6 +16,8 @@ export interface Installation {
   moduleCommand(flags: readonly string[], entry: string): ModuleCommand
   /** Starts the thread that writes the SQLite store. */
   startWriter(workerData: object): Worker
+  /** The files of the console by their paths, such as `assets/index-1a2b3c4d.js.br`. None if it was not built. */
+  consoleFiles(): ReadonlyMap<string, Buffer>
 }
 
 /** Runs from the sources. In a build, `cli/launch.ts` provides another one in place of this module. */
@@ -31,4 +34,5 @@ export const installation: Installation = {
     const { Worker } = process.getBuiltinModule('node:worker_threads')
     return new Worker(new URL('store/sqlite/worker.ts', import.meta.url), { workerData })
   },
+  consoleFiles: () => readTree(fileURLToPath(new URL('../dist/web', import.meta.url))),
 }

@@ -45,19 +45,6 @@ const recipes: Plugin = {
     id === RECIPES ? `export const RECIPES = ${JSON.stringify((await import(RECIPES)).RECIPES)}` : null,
 }
 
-const CONSOLE_FILES = join(ROOT, 'src/http/console/files.ts')
-
-/** The pages of the console as data, too. */
-const consoleFiles: Plugin = {
-  name: 'console-files',
-  load: async (id) => {
-    if (id !== CONSOLE_FILES) return null
-    const files = Object.entries((await import(CONSOLE_FILES)).CONSOLE_FILES as Record<string, Buffer>)
-    const texts = files.map(([name, bytes]) => `${name}: Buffer.from(${JSON.stringify(bytes.toString())})`)
-    return `export const CONSOLE_FILES = { ${texts.join(', ')} }`
-  },
-}
-
 /** In a chunk, `import` is an experiment of Node's `vm`: `launch.ts` gives it a function instead. */
 const importOutside: Plugin = {
   name: 'import-outside',
@@ -92,7 +79,7 @@ async function write(
   const built = await rolldown({
     input: join(ROOT, 'src', entry),
     platform: 'node',
-    plugins: [installation, recipes, consoleFiles, ...(entry === 'cli/start.ts' ? [importOutside] : [])],
+    plugins: [installation, recipes, ...(entry === 'cli/start.ts' ? [importOutside] : [])],
     // A dynamic import that is also a static one elsewhere is a matter of the sources.
     checks: { ineffectiveDynamicImport: false },
     // A name is a package; of these, only the executable holds copies.

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readTree } from '../../src/files/read-tree.ts'
 import { bundle } from '../bundle/bundle.ts'
+import { buildWeb } from '../web/build-web.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
+const WEB = join(ROOT, 'dist', 'web')
 /** As in `npm start`: docs/explanation/adr/0014-server-heap-size.md. */
 const HEAP_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 /** Node.js looks for this in its own executable, to learn whether something was added to it. */
@@ -11,6 +14,7 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
 /** Builds the executable: the Node.js that runs this, with the bundle inside. `work` is an empty directory. */
 export async function buildExecutable(version: string, work: string, file: string): Promise<void> {
+  await buildWeb()
   const parts = join(work, 'bundle')
   await bundle({ form: 'executable', version, directory: parts, flags: HEAP_FLAGS })
   const names = (await readdir(parts)).filter((name) => name !== 'mayfly.cjs')
@@ -20,7 +24,10 @@ export async function buildExecutable(version: string, work: string, file: strin
     output: blob,
     disableExperimentalSEAWarning: true,
     execArgv: HEAP_FLAGS,
-    assets: Object.fromEntries(names.map((name) => [name, join(parts, name)])),
+    assets: Object.fromEntries([
+      ...names.map((name) => [name, join(parts, name)]),
+      ...[...readTree(WEB).keys()].map((name) => [`web/${name}`, join(WEB, name)]),
+    ]),
   }
   const configFile = join(work, 'sea.json')
   await writeFile(configFile, JSON.stringify(config))

@@ -112,6 +112,13 @@ export const PasskeyRef = Type.Object({
   }),
 })
 
+export const ConsoleFileRef = Type.Object({
+  file: Type.String({
+    description: 'Name of a file, as the page has it.',
+    examples: ['index-1a2b3c4d.js'],
+  }),
+})
+
 export const SessionQuery = Type.Object(
   {
     operator: Type.Optional(

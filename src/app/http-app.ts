@@ -19,6 +19,7 @@ import {
   type HttpServerOptions,
   replaceCertificate,
 } from '../http/server/server.ts'
+import { installation } from '../installation.ts'
 import type { Log } from '../log/log.ts'
 import { warnOfGrowth } from './growth.ts'
 import { listenOnAdminSocket, listenOnPort, readTls } from './listen.ts'
@@ -84,7 +85,7 @@ export async function openHttpApp(
   const gate = createGate({ core, localHost, isUnixSocket: (socket) => fromUnix.has(socket) })
   addAllRoutes(
     { server, core, gate, replies: createReplyBatch() },
-    { metrics, issueByGet: config.issueByGet, reload },
+    { metrics, issueByGet: config.issueByGet, reload, consoleFiles: installation.consoleFiles },
   )
   if (config.accessLog) logRequests(server, log)
   await server.ready()

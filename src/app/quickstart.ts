@@ -65,6 +65,7 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
 }
 
 async function consoleLines(core: Core, actor: Actor<LocalCaller>): Promise<string[]> {
+  if (core.settings.console === 'off') return []
   const { url } = await makeLoginLink(core, actor, undefined)
   return ['Log in with a browser, within a minute (npx mayfly console prints another link):', `  ${url}`]
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readTree } from '../files/read-tree.ts'
 import type { Installation } from '../installation.ts'
 import { type Chunks, chunkLoader } from './load-chunks.ts'
 import { checkNode } from './node-version.ts'
@@ -11,6 +12,8 @@ declare const IS_EXECUTABLE: boolean
 
 /** The store's writer, which is not a chunk: it runs in a thread of its own. */
 const WRITER = 'store-writer.cjs'
+/** What the names of the console's files begin with in the executable. */
+const WEB = 'web/'
 
 /** The build is a directory of files, beside this one. */
 function inFiles(): { chunks: Chunks; installation: Installation } {
@@ -28,6 +31,7 @@ function inFiles(): { chunks: Chunks; installation: Installation } {
       const { Worker } = process.getBuiltinModule('node:worker_threads')
       return new Worker(path(WRITER), { workerData })
     },
+    consoleFiles: () => readTree(path('../web')),
   }
   return {
     chunks: {
@@ -67,6 +71,10 @@ function inExecutable(): { chunks: Chunks; installation: Installation } {
     startWriter: (workerData) => {
       const { Worker } = process.getBuiltinModule('node:worker_threads')
       return new Worker(text(WRITER), { eval: true, workerData })
+    },
+    consoleFiles: () => {
+      const names = [...known].filter((name) => name.startsWith(WEB))
+      return new Map(names.map((name) => [name.slice(WEB.length), Buffer.from(getRawAsset(name))]))
     },
   }
   return {

@@ -255,6 +255,12 @@ const behaviour = {
     default: true,
     'x-shared': true,
   }),
+  console: oneOf(['on', 'off'], {
+    description:
+      '`on`: operators log in with a browser at `/console`; `off`: this server has no console, and takes no sessions.',
+    default: 'on',
+    'x-argument': '<on|off>',
+  }),
   revoke_undelivered: flag({
     description: 'Revoke a credential if the caller disconnects before the response is written.',
     default: true,

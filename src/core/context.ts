@@ -58,6 +58,8 @@ export interface Settings {
   readonly issuerNames: readonly string[]
   /** As browsers and passkeys know this server. */
   readonly relyingParty: RelyingParty
+  /** `off`: nobody logs in with a browser here, and no session counts. */
+  readonly console: 'on' | 'off'
   readonly accessTokenTtlMs: number
   /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]

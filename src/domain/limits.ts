@@ -51,6 +51,8 @@ export const PROOF_AGE_MS = MINUTE_MS
 
 /** The description of the interface, its page and the page's script, per address: no machine needs them often. */
 export const DOCUMENTS_PER_MINUTE = 300
+/** Files of the console, per address. A browser that has none takes some twenty. */
+export const CONSOLE_FILES_PER_MINUTE = 3_000
 
 /** Failed logins at the token endpoint, per client and address. */
 export const TOKEN_FAILURES_PER_MINUTE = 10

@@ -103,8 +103,7 @@ const NEEDED: Record<RouteName, string> = {
   'POST /v1/console/passkeys/options': 'session',
   'POST /v1/console/passkeys': 'session',
   'GET /console': 'public',
-  'GET /console/console.js': 'public',
-  'GET /console/console.css': 'public',
+  'GET /console/assets/:file': 'public',
 }
 
 /** Operators read and end what is their own; an agent has nothing there, and needs the scope. */

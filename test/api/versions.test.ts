@@ -10,7 +10,7 @@ afterAll(() => app.close())
 
 /** Paths at the root: the specification or a protocol puts them there, or they are no part of the interface. */
 const AT_ROOT =
-  /^\/(?:|health|readyz|metrics|openapi\.json|docs(?:\/scalar\.js)?|console(?:\/console\.(?:js|css))?|oauth\/\w+|\.well-known\/[\w.-]+|backends\/:backend\/(?:revoked|token|\.well-known\/[\w.-]+))$/
+  /^\/(?:|health|readyz|metrics|openapi\.json|docs(?:\/scalar\.js)?|console(?:\/assets\/:file)?|oauth\/\w+|\.well-known\/[\w.-]+|backends\/:backend\/(?:revoked|token|\.well-known\/[\w.-]+))$/
 
 test('the version is part of every path: /api/v1 and /v1, and nothing else', () => {
   const others = Object.keys(ROUTES)

@@ -46,6 +46,7 @@ const SETTINGS: Settings = {
   issuer: 'https://mayfly.test',
   issuerNames: ['https://mayfly.test'],
   relyingParty: relyingPartyOf('https://mayfly.test'),
+  console: 'on',
   accessTokenTtlMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',

@@ -13,7 +13,7 @@ const own = (scope: string) => ({ access: 'reader', scope, owner: 'own_or_admin'
 const ofOperators = admin('admin: operators')
 const CONFIRMED = ['insufficient_scope', 'conflict'] as const
 
-/** Operators, their sessions and passkeys, and the pages where they log in. */
+/** Operators, their sessions and passkeys, and the console. */
 export const PEOPLE = {
   'GET /v1/admin/me': {
     access: 'reader',
@@ -186,26 +186,23 @@ export const PEOPLE = {
   },
   'GET /console': {
     ...open('documents a minute per address'),
+    below: true,
     id: 'showConsole',
     tags: ['console'],
-    summary: 'The page where operators log in',
+    summary: 'The console, a page for operators',
+    description: 'Every address below it is this page, too, but `/console/assets/`.',
     replies: { 200: Type.String(), 302: Type.Null({ description: 'The address where passkeys work.' }) },
     produces: ['text/html'],
   },
-  'GET /console/console.js': {
-    ...open('documents a minute per address'),
-    id: 'getConsoleScript',
+  'GET /console/assets/:file': {
+    ...open('3,000 files a minute per address'),
+    id: 'getConsoleFile',
     tags: ['console'],
-    summary: 'The script of that page',
+    summary: 'A file of that page, whose name has a hash of its content',
+    params: people.ConsoleFileRef,
     replies: { 200: Type.String() },
-    produces: ['text/javascript'],
-  },
-  'GET /console/console.css': {
-    ...open('documents a minute per address'),
-    id: 'getConsoleStyle',
-    tags: ['console'],
-    summary: 'The style of that page',
-    replies: { 200: Type.String() },
-    produces: ['text/css'],
+    produces: ['text/javascript', 'text/css', 'image/svg+xml', 'font/woff2'],
+    cacheControl: 'public, max-age=31536000, immutable',
+    errors: ['not_found'],
   },
 } as const satisfies Record<string, Route>

@@ -41,6 +41,8 @@ export interface Route extends RouteRule {
   readonly consumes?: readonly string[]
   /** Media types of replies that are not JSON. */
   readonly produces?: readonly string[]
+  /** Every address below it is the same resource, unless it has a row of its own. */
+  readonly below?: true
   /** `Cache-Control` of successful replies; `no-store` if absent. */
   readonly cacheControl?: string
   /** Errors beside those that every such route has (`openapi-errors.ts`). */

@@ -28,7 +28,8 @@ const LIFETIME = { login: LOGIN_LINK_MS, first: LOGIN_LINK_MS, naming: NAMING_MS
 
 /**
  * A link for `operator`, or for the one whom the first link made; while there is none, a link that makes one. Only the
- * server's own machine may ask, over its socket. Throws `not_allowed` and `operator_not_found`.
+ * server's own machine may ask, over its socket. Throws `not_allowed`, `operator_not_found`, and `not_found` where the
+ * console is off.
  */
 export async function makeLoginLink(
   core: Parts,
@@ -44,6 +45,8 @@ export async function makeLoginLink(
         "Links for a login are made only on the server's machine, over its admin.sock and without a token: run mayfly console there.",
     })
   }
+  if (core.settings.console === 'off')
+    throw new Problem('not_found', { message: 'This server has no console: its setting console is off.' })
   const operator = named ?? (await findFirst(core))
   const kind = operator === undefined ? 'first' : 'login'
   const link = newLink(core, actor, kind, operator?.id ?? null)

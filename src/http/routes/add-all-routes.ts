@@ -4,7 +4,7 @@ import type { Http } from '../routing/route.ts'
 import { auditRoutes } from './api-v1/audit.ts'
 import { backendRoutes } from './api-v1/backends.ts'
 import { credentialRoutes } from './api-v1/credentials.ts'
-import { consolePageRoutes } from './console-pages.ts'
+import { consolePageRoutes, type ReadConsoleFiles, refuseConsole } from './console-pages.ts'
 import { type HealthParts, healthRoutes } from './health.ts'
 import { oauthRoutes } from './oauth/oauth.ts'
 import { registryTokenRoutes } from './registry-token.ts'
@@ -31,10 +31,11 @@ export interface RouteParts {
   /** Whether `GET /v1/credentials/:backend` issues. */
   readonly issueByGet: boolean
   readonly reload: ServerParts
+  readonly consoleFiles: ReadConsoleFiles
 }
 
 /** Registers every route of the server; a new file of routes needs a line here. */
-export function addAllRoutes(http: Http, { metrics, issueByGet, reload }: RouteParts): void {
+export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleFiles }: RouteParts): void {
   const { settings, store } = http.core
   healthRoutes(http, { version: settings.version, trouble: store.trouble, metrics })
   openApiRoutes(http)
@@ -60,6 +61,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload }: RouteP
   adminNotifyRoutes(http)
   adminOperatorRoutes(http)
   meRoutes(http)
+  if (settings.console === 'off') return refuseConsole(http)
   consoleLoginRoutes(http)
-  consolePageRoutes(http)
+  consolePageRoutes(http, consoleFiles)
 }

@@ -52,9 +52,8 @@ export function addRoute<N extends RouteName>(http: Http, name: N, handle: (call
   const [method, url] = name.split(' ') as [RouteOptions['method'], string]
   const route: Route = ROUTES[name]
   const [status, ...others] = Object.keys(route.replies).map(Number)
-  http.server.route({
+  const options: Omit<RouteOptions, 'url'> = {
     method,
-    url,
     schema: schemaOf(route, url, method === 'GET'),
     // HEAD must not run recorded actions, such as issuing by GET.
     exposeHeadRoute: method === 'GET' && route.audit === undefined && route.access !== 'agent',
@@ -65,7 +64,15 @@ export function addRoute<N extends RouteName>(http: Http, name: N, handle: (call
       const result = handle(callOf<N>(route, request, reply))
       return result instanceof Promise ? http.replies.hold(result) : result
     },
-  })
+  }
+  for (const path of pathsOf(name)) http.server.route({ ...options, url: path })
+}
+
+/** The paths of a route, as the framework writes them. */
+export function pathsOf(name: RouteName): string[] {
+  const url = name.slice(name.indexOf(' ') + 1)
+  const { below }: Route = ROUTES[name]
+  return below === true ? [url, `${url}/*`] : [url]
 }
 
 /** What the framework validates and serialises. It warns of a part that is there and undefined. */
@@ -126,7 +133,8 @@ function errorResponses(url: string): Record<string, TSchema> {
 
 /** Checks at the end of the boot that every entry of the table has a route, and every route an entry. Throws `Error`. */
 export function checkRoutes(registered: ReadonlySet<string>): void {
-  const known = new Set<string>(Object.keys(ROUTES))
+  const names = Object.keys(ROUTES) as RouteName[]
+  const known = new Set(names.flatMap((name) => pathsOf(name).map((path) => `${name.split(' ')[0]} ${path}`)))
   const missing = [...known].filter((name) => !registered.has(name))
   const extra = [...registered].filter((name) => !known.has(name))
   if (missing.length + extra.length > 0) {

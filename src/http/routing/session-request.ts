@@ -21,6 +21,8 @@ export function namesSession({ headers }: FastifyRequest): boolean {
 /** The operator whose page sent this. Throws `unauthorized`. */
 export async function sessionActor(core: Core, request: FastifyRequest): Promise<Actor<OperatorCaller>> {
   const { headers } = request
+  if (core.settings.console === 'off')
+    throw new Problem('unauthorized', { message: 'This server has no console, and takes no sessions.' })
   const key = headers[KEY_HEADER]
   if (typeof key !== 'string' || !isSameOrigin(headers))
     throw new Problem('unauthorized', {

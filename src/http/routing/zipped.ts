@@ -28,9 +28,15 @@ export function sendZipped(
   return reply.send(takesGzip ? zipped : plain)
 }
 
+const DOCUMENTS = { kind: 'document', perMinute: DOCUMENTS_PER_MINUTE }
+
 /** Sending what is large costs the kernel more than us the request. Throws `rate_limited`. */
-export function takeDocument(core: Pick<Core, 'rates' | 'store'>, { ipAddress }: Origin): void {
-  const rate = { count: DOCUMENTS_PER_MINUTE, perMs: MINUTE_MS }
+export function takeDocument(
+  core: Pick<Core, 'rates' | 'store'>,
+  { ipAddress }: Origin,
+  { kind, perMinute } = DOCUMENTS,
+): void {
+  const rate = { count: perMinute, perMs: MINUTE_MS }
   const message = 'Too many requests for documents from this network; try again later.'
-  takeOrRefuse(core.rates, `document|${networkOf(ipAddress)}`, rate, core.store.now(), message)
+  takeOrRefuse(core.rates, `${kind}|${networkOf(ipAddress)}`, rate, core.store.now(), message)
 }
