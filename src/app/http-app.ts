@@ -87,6 +87,8 @@ export async function openHttpApp(
     { metrics, issueByGet: config.issueByGet, reload },
   )
   if (config.accessLog) logRequests(server, log)
+  // They have no end of their own, and the server closes when all replies have.
+  server.addHook('preClose', () => core.feed.close())
   await server.ready()
   checkRoutes(registered)
   return listeners(config, server, adminSocket)
