@@ -8,15 +8,7 @@ import { isNewerThan } from './newest.ts'
 const ROOT = join(import.meta.dirname, '..', '..')
 const OUT = join(ROOT, 'dist', 'web')
 const STAMP = join(OUT, '.built')
-const SOURCES = [
-  'web',
-  'src/client',
-  'src/api',
-  'src/domain/abort.ts',
-  'scripts/web',
-  'package.json',
-  'tsconfig.json',
-]
+const SOURCES = ['web', 'src/client', 'src/api', 'src/domain', 'scripts/web', 'package.json', 'tsconfig.json']
 
 /** Fonts and pictures are packed already. */
 const PACKABLE = /\.(?:js|css|svg|json)$/

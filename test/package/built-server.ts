@@ -69,6 +69,20 @@ export async function startLine(
   }
 }
 
+/** The status of the console, and of each file that its page names. */
+export async function consoleStatus({ address }: Pick<BuiltServer, 'address'>): Promise<number[]> {
+  const page = await fetch(`${address.replace('127.0.0.1', 'localhost')}/console/agents/first-agent`)
+  const names = [...(await page.text()).matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)]
+  const replies = await Promise.all(
+    names.map(async ([, path = '']) => {
+      const reply = await fetch(new URL(path, page.url), { headers: { 'accept-encoding': 'br' } })
+      // Inflated, it is still there.
+      return (await reply.text()).length > 0 ? reply.status : 0
+    }),
+  )
+  return [page.status, ...replies]
+}
+
 /** The status of the documentation for browsers, and of each script that it loads. */
 export async function docsStatus({ address }: BuiltServer): Promise<number[]> {
   const page = await fetch(`${address}/docs`)

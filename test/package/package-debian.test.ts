@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parrot } from '../support/plugin-artefact.ts'
-import { type BuiltServer, docsStatus, startLine } from './built-server.ts'
+import { type BuiltServer, consoleStatus, docsStatus, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/package.ts', import.meta.url))
@@ -131,6 +131,9 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
 
   test('the executable has the documentation, keys and signing keys of the server', async () => {
     expect(new Set(await docsStatus(server))).toEqual(new Set([200]))
+    const console = await consoleStatus(server)
+    expect(console.length).toBeGreaterThan(2)
+    expect(new Set(console)).toEqual(new Set([200]))
     expect(await (await fetch(`${server.address}/.well-known/jwks.json`)).json()).toMatchObject({
       keys: [{ kty: 'RSA', x5c: [expect.any(String)] }],
     })
