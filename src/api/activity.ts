@@ -49,7 +49,7 @@ export const Activity = Field.shown('Activity', {
         description: 'Oldest first; a point without entries is absent.',
       }),
     }),
-    { description: 'In the order of backend and action; one without entries is absent.' },
+    { description: 'By action and backend; one without entries is absent.' },
   ),
 })
 
@@ -121,7 +121,7 @@ export const Overview = Field.shown('Overview', {
     { description: 'Where everything is kept.' },
   ),
   audit_entries_24h: Field.count(
-    'Entries of the audit in the last 24 hours, as far as they are counted.',
+    'Entries of the audit in the last 24 hours, to the quarter of an hour; fewer while older ones are still being counted.',
     4_321,
   ),
   version: Field.text('Version of the node that answers.', '0.2.0'),

@@ -5,6 +5,7 @@ import type { Kind } from '../backends/kind.ts'
 import type { Config } from '../config/config.ts'
 import type { Loaded } from '../config/load.ts'
 import { FIELDS } from '../config/schema.ts'
+import { type ShownSetting, shownSettings } from '../config/show-settings.ts'
 import { boundSteps } from '../core/agents/agent-bounds.ts'
 import type { Core, Settings } from '../core/context.ts'
 import { announceNode, type NodeState } from '../core/server/nodes.ts'
@@ -39,6 +40,8 @@ export interface Reload {
   add(part: Reloadable): void
   /** What this node is now, and how the others hear of it. */
   self(): NodeState
+  /** The settings in force on this node. */
+  settings(): readonly ShownSetting[]
   announce(): Promise<void>
 }
 
@@ -69,6 +72,7 @@ export function createReload(
   return {
     add: (part) => void parts.push(part),
     self,
+    settings: () => shownSettings(current),
     announce,
     read: async () => {
       const next = await source.load()

@@ -82,6 +82,7 @@ export interface IssuerKeySet {
   readonly verifying: readonly {
     readonly kid: string
     readonly publicJwk: PublicJwk
+    readonly createdAt: number
     readonly retiresAt: number | null
   }[]
 }

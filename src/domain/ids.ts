@@ -72,6 +72,11 @@ export function lowestBodyAt(ms: number): string {
   return encodeTime(Math.max(0, Math.min(ms, 2 ** 48 - 1))) + '0'.repeat(16)
 }
 
+/** Epoch ms at which the id with this body was made. */
+export function timeOfBody(body: string): number {
+  return numberOf(body.slice(0, 10))
+}
+
 /** Like `lowestBodyAt`, with the prefix of its kind: ids created before `ms` sort before it. */
 export function lowestIdAt(kind: IdKind, ms: number): string {
   return ID_PREFIX[kind] + lowestBodyAt(ms)

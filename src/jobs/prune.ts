@@ -3,9 +3,11 @@ import { lowestBodyAt } from '../domain/ids.ts'
 
 /** Rows of each table in one commit. */
 const SLICE = 500
+/** Rows of the activity, which are small. */
+const ACTIVITY_SLICE = 5_000
 
 /**
- * Deletes audit entries, and ended credentials, agents and enrollments, that are older than the retention. An entry about
+ * Deletes audit entries, their counts, and ended credentials, agents and enrollments, that are older than the retention. An entry about
  * a credential is deleted together with the credential. One call deletes a slice of each and returns whether more are
  * left.
  */
@@ -13,7 +15,7 @@ export function createPrune(
   core: Pick<Core, 'store'>,
   retentionMs: number,
 ): (signal: AbortSignal) => Promise<boolean> {
-  const { audit, credentials, agents, enrollments, commit } = core.store
+  const { audit, activity, credentials, agents, enrollments, commit } = core.store
   // Entries up to here have been read since the start, so that kept ones are not read again.
   let seen = ''
   return async (signal) => {
@@ -26,6 +28,7 @@ export function createPrune(
       agents.oldestEnded(before, SLICE),
       enrollments.oldestDecided(before, SLICE),
     ])
+    const hasOldActivity = await activity.hasAged(before)
     const [entries, oldCredentials, oldAgents, oldEnrollments] = old
     const oldEntries = entries.filter(({ isKept }) => !isKept).map(({ id }) => id)
     const steps = [
@@ -35,9 +38,10 @@ export function createPrune(
         : []),
       ...(oldAgents.length > 0 ? agents.drop(oldAgents) : []),
       ...(oldEnrollments.length > 0 ? [enrollments.drop(oldEnrollments)] : []),
+      ...(hasOldActivity ? activity.dropAged(before, ACTIVITY_SLICE) : []),
     ]
     if (steps.length > 0) await commit(steps, { urgent: true, bulk: true })
     seen = entries.at(-1)?.id ?? seen
-    return old.some((rows) => rows.length === SLICE)
+    return old.some((rows) => rows.length === SLICE) || (await activity.hasAged(before))
   }
 }

@@ -1,5 +1,6 @@
 import { finishEnds } from '../core/agents/finish-ends.ts'
 import { reapAgents } from '../core/agents/reap-agents.ts'
+import { countActivity } from '../core/audit/count-activity.ts'
 import { keepUpBackends } from '../core/backends/keep-up.ts'
 import { resumeRotations } from '../core/backends/rotate-root.ts'
 import type { Core } from '../core/context.ts'
@@ -91,6 +92,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
       await health.record()
       return false
     }),
+    startLoop('activity', FLUSH_MS, core.log, () => countActivity(core)),
     startLoop('sessions', TIDY_MS, core.log, () => expireSessions(core)),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),
     ...(options.retentionMs > 0

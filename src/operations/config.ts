@@ -56,11 +56,12 @@ async function serverSettings(
 ): Promise<readonly Setting[] | undefined> {
   const [{ showSettings }, flags] = await Promise.all([import('../config/show-settings.ts'), readFlags(argv)])
   try {
-    return await showSettings({
+    const settings = await showSettings({
       argv: { ...flags, ...(typeof file === 'string' ? { config: file } : {}) },
       env: context.env,
       ...filesFrom(context),
     })
+    return settings.map(({ name, value, origin }) => ({ name, value, origin }))
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
     const { faults } = error as Error & { faults: readonly { source: string; message: string }[] }

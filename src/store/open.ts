@@ -3,9 +3,11 @@ import type { Engine } from './engine/engine.ts'
 import { openPostgres } from './postgres/engine.ts'
 import type { Waiting } from './postgres/first-contact.ts'
 import { openSqlite } from './sqlite/engine.ts'
+import { createActivity } from './tables/activity.ts'
 import { createAgents } from './tables/agents.ts'
 import { createAudit } from './tables/audit/audit.ts'
 import { createBackends } from './tables/backends.ts'
+import { createCounts } from './tables/counts.ts'
 import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
@@ -57,6 +59,8 @@ export function createStore(engine: Engine) {
     operators: createOperators(engine),
     sessions: createSessions(engine),
     audit: createAudit(engine),
+    activity: createActivity(engine),
+    counts: createCounts(engine),
     sealed: createSealed(engine),
   }
 }

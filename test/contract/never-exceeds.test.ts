@@ -75,16 +75,17 @@ async function decide(one: Case, type: string, config: Config): Promise<readonly
     }),
   } as unknown as OpenBackend
   const command = { backend: one.backend, scopes: one.asked, ttl: undefined }
+  const holder = { ...caller, timed: [] }
   const attempt: Attempt = {
-    actor: { caller: { ...caller, timed: [] }, origin: ORIGIN },
+    actor: { caller: holder, origin: ORIGIN },
     command,
     backend,
     plan: undefined,
     isRecorded: false,
   }
   try {
-    const plan = planIssue(core, attempt, backend, undefined)
-    await askBackend(core, { ...attempt, backend, plan })
+    const plan = planIssue(core, { caller: holder, command }, backend, undefined)
+    await askBackend(core, { ...attempt, holder, backend, plan })
   } catch (error) {
     if (error instanceof Problem) return error
     throw error

@@ -1,3 +1,8 @@
+activity.span bigint NOT NULL;
+activity.at bigint NOT NULL;
+activity.backend text COLLATE "C" NOT NULL;
+activity.action text COLLATE "C" NOT NULL;
+activity.count bigint NOT NULL;
 agent_grants.id text COLLATE "C" NOT NULL;
 agent_grants.agent_id text COLLATE "C" NOT NULL;
 agent_grants.scopes text COLLATE "C" NOT NULL;
@@ -200,6 +205,7 @@ signing_keys.created_at bigint NOT NULL;
 signing_keys.ended_at bigint;
 used_proofs.id text COLLATE "C" NOT NULL;
 used_proofs.expires_at bigint NOT NULL;
+CREATE UNIQUE INDEX activity_pkey ON public.activity USING btree (span, at, backend, action);
 CREATE INDEX agent_grants_agent ON public.agent_grants USING btree (agent_id);
 CREATE INDEX agent_grants_ending ON public.agent_grants USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE UNIQUE INDEX agent_grants_pkey ON public.agent_grants USING btree (id);

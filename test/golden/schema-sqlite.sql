@@ -1,3 +1,11 @@
+CREATE TABLE activity (
+    span integer NOT NULL,
+    at integer NOT NULL,
+    backend text NOT NULL,
+    action text NOT NULL,
+    count integer NOT NULL,
+    PRIMARY KEY (span, at, backend, action)
+  ) STRICT, WITHOUT ROWID;
 CREATE TABLE agent_grants (
     id text NOT NULL,
     agent_id text NOT NULL,

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 import { queries } from './api/queries.ts'
 import { useKey } from './api/session.ts'
-import { LogIn } from './login/log-in.tsx'
 import { takeLink } from './login/link.ts'
+import { LogIn } from './login/log-in.tsx'
 import { Shell } from './shell/shell.tsx'
 import { Notices } from './ui/notices.tsx'
 

@@ -24,7 +24,8 @@ export const paths = {
   backends: () => `${ROOT}/backends`,
   newBackend: (kind?: string) => withQuery(`${ROOT}/backends`, { new: kind ?? '1' }),
   backend: (name: string) => `${ROOT}/backends/${part(name)}`,
-  activity: (filter: Readonly<Record<string, string | undefined>> = {}) => withQuery(`${ROOT}/activity`, filter),
+  activity: (filter: Readonly<Record<string, string | undefined>> = {}) =>
+    withQuery(`${ROOT}/activity`, filter),
   policies: () => `${ROOT}/policies`,
   policy: (name: string) => `${ROOT}/policies/${part(name)}`,
   kinds: () => `${ROOT}/kinds`,

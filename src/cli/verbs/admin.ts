@@ -36,6 +36,11 @@ export const ADMIN_VERBS: readonly Entry[] = [
         'log in to the upstream of a backend, or of all',
         () => import('../commands/backend-check.ts'),
       ),
+      entry(
+        'try',
+        'issue a credential that nobody receives, and end it',
+        () => import('../commands/backend-try.ts'),
+      ),
       entry('rotate-root', 'replace the secret that Mayfly logs in with', backend, 'rotateRoot'),
       entry(
         'reconcile',

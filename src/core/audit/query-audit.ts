@@ -1,7 +1,5 @@
-import { ACTIONS } from '../../domain/actions.ts'
 import { nameKey } from '../../domain/agent.ts'
 import type { AuditEntry } from '../../domain/audit-entry.ts'
-import { parseDuration } from '../../domain/duration.ts'
 import { isId, lowestBodyAt } from '../../domain/ids.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
@@ -11,6 +9,7 @@ import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { findAgentId, findBackendName } from '../find-named.ts'
 import { type Page, type PageQuery, pageOf } from '../page.ts'
+import { readAction, readTime } from './audit-filters.ts'
 
 export interface AuditQuestion extends PageQuery {
   readonly backend?: string | undefined
@@ -67,8 +66,7 @@ async function readFilter(
   ownName: string | undefined,
 ): Promise<AuditFilter | undefined> {
   const now = core.store.now()
-  if (question.action !== undefined && !(ACTIONS as readonly string[]).includes(question.action))
-    throw invalid('"action" is not an audit action; see the audit reference.')
+  const action = readAction(question.action)
   if (question.credential !== undefined && !isId('credential', question.credential))
     throw invalid('"credential" must be a credential id.')
   if (question.cursor !== undefined && !isId('audit', `aud_${question.cursor}`))
@@ -85,7 +83,7 @@ async function readFilter(
     agentId,
     actor,
     backend: await findBackendName(core, question.backend),
-    action: question.action,
+    action,
     credentialId: question.credential,
     from,
     before,
@@ -102,21 +100,4 @@ async function findActor(
   if (key === 'local' || key === 'system' || key.startsWith('operator:')) return key
   const mayResolve = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
   return mayResolve ? findAgentId(core, actor) : undefined
-}
-
-const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
-
-function readTime(text: string, field: string, now: number): number {
-  const duration = parseDuration(text)
-  if (duration !== undefined) return now - duration
-  const time = ISO.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time))
-    throw invalid(`"${field}" must be a time such as 2026-01-31T12:00:00Z or a duration such as 24h.`)
-  return time
-}
-
-/** Whether the calendar has that day: `Date.parse` reads February 30th as March 2nd. */
-function isDay(day: string): boolean {
-  const time = Date.parse(day)
-  return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === day
 }

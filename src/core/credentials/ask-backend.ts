@@ -1,5 +1,6 @@
 import type { Handle, Issued } from '../../backends/kind.ts'
 import { DeadlineError } from '../../domain/abort.ts'
+import { isName } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import { scopeHere } from '../../domain/scope.ts'
 import { asProblem, callEntered, type Entered } from '../backends/call-upstream.ts'
@@ -25,11 +26,11 @@ export async function askBackend(
   attempt: Granted,
   entered?: Entered,
 ): Promise<BackendAnswer> {
-  const { backend, plan } = attempt
-  const { caller } = attempt.actor
+  const { backend, plan, holder } = attempt
   const request = {
     credentialId: plan.id,
-    agent: { id: caller.agentId, name: caller.agentName },
+    // Kinds write the name into names and labels: an e-mail address would not fit there.
+    agent: { id: holder.agentId, name: isName(holder.agentName) ? holder.agentName : holder.agentId },
     scopes: plan.scopes.map((scope) => scopeHere(backend.name, scope)),
     params: plan.params,
     issuedAt: plan.now,

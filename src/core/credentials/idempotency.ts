@@ -93,13 +93,13 @@ type Parts = Pick<Core, 'store' | 'sealer'>
 /** Records the claim beside the credential, with the reply where it is known. Refused as not unique when the key is taken. */
 export function claimSteps(
   core: Parts,
-  { actor: { caller }, plan }: Granted,
+  { holder, plan }: Granted,
   reply: IssuedCredential | undefined,
 ): Step[] {
   if (plan.claim === undefined) return []
   return [
     core.store.idempotency.insert({
-      agentId: caller.agentId,
+      agentId: holder.agentId,
       keyHash: plan.claim.keyHash,
       bodyHash: plan.claim.bodyHash,
       credentialId: plan.id,
@@ -111,22 +111,18 @@ export function claimSteps(
 }
 
 /** Adds the reply to the claim that was recorded before the upstream was asked. */
-export function keepReplySteps(
-  core: Parts,
-  { actor: { caller }, plan }: Granted,
-  reply: IssuedCredential,
-): Step[] {
+export function keepReplySteps(core: Parts, { holder, plan }: Granted, reply: IssuedCredential): Step[] {
   if (plan.claim === undefined) return []
   const eraseAt = core.store.now() + IDEMPOTENT_SECRET_MS
   const sealed = sealReply(core, reply)
-  return [core.store.idempotency.keepReply(caller.agentId, plan.claim.keyHash, sealed, eraseAt)]
+  return [core.store.idempotency.keepReply(holder.agentId, plan.claim.keyHash, sealed, eraseAt)]
 }
 
 /** Nothing was issued: the same key may try again. */
-export function releaseClaim(core: Pick<Core, 'store'>, { actor: { caller }, plan }: Granted): Step[] {
+export function releaseClaim(core: Pick<Core, 'store'>, { holder, plan }: Granted): Step[] {
   return plan.claim === undefined
     ? []
-    : [core.store.idempotency.release(caller.agentId, plan.claim.keyHash, plan.id)]
+    : [core.store.idempotency.release(holder.agentId, plan.claim.keyHash, plan.id)]
 }
 
 function sealReply(core: Pick<Core, 'sealer'>, reply: IssuedCredential): string {

@@ -3,6 +3,7 @@ import type { Credential } from '../../domain/credential.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
+import { whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { Entry } from '../parts.ts'
 
@@ -57,8 +58,16 @@ export interface Plan {
   readonly claim: IdempotencyClaim | undefined
 }
 
+/** Whose the credential is: an agent's, or that of an administrator who tries a backend (ADR 0063). */
+export type Holder = Pick<AgentCaller, 'agentId' | 'agentName' | 'policy' | 'bounds'>
+
 /** An attempt that was granted. */
-export type Granted = Attempt & { readonly backend: OpenBackend; readonly plan: Plan }
+export interface Granted extends Omit<Attempt, 'actor'> {
+  readonly actor: Actor
+  readonly holder: Holder
+  readonly backend: OpenBackend
+  readonly plan: Plan
+}
 
 /** The issued credential as the caller receives it. Times in epoch ms. */
 export interface IssuedCredential {
@@ -84,9 +93,9 @@ export class StalePlan extends Error {
 }
 
 /** An issue commits only while the agent and the backend are unchanged since the decision. */
-export function whileGranted({ actor: { caller }, backend }: Granted): Step[] {
+export function whileGranted({ actor, backend }: Granted): Step[] {
   return [
-    { op: 'guard', table: 'agents', id: caller.agentId, version: caller.version },
+    ...whileUnchanged(actor),
     { op: 'guard', table: 'backends', id: backend.uid, version: backend.version },
   ]
 }
@@ -95,11 +104,11 @@ type Beginning = Pick<Credential, 'state' | 'revocation' | 'expiresAt' | 'dueAt'
   Partial<Pick<Credential, 'upstreamExpiresAt' | 'secretHash'>>
 
 /** The credential's first record. */
-export function newCredential({ actor: { caller }, backend, plan }: Granted, set: Beginning): Credential {
+export function newCredential({ holder, backend, plan }: Granted, set: Beginning): Credential {
   return {
     id: plan.id,
-    agentId: caller.agentId,
-    agentName: caller.agentName,
+    agentId: holder.agentId,
+    agentName: holder.agentName,
     backendUid: backend.uid,
     backend: backend.name,
     scopes: plan.scopes,
@@ -123,11 +132,12 @@ export function newCredential({ actor: { caller }, backend, plan }: Granted, set
 /** An entry about the credential that the attempt is for. */
 export function auditAttempt(
   core: Pick<Core, 'ids' | 'store'>,
-  { actor, command, backend, plan }: Granted,
+  { actor, holder, command, backend, plan }: Granted,
   entry: Pick<Entry, 'action' | 'outcome' | 'details'>,
 ): Step {
   return audit(core, actor, {
     ...entry,
+    agent: { id: holder.agentId, name: holder.agentName },
     backend: backend.name,
     credentialId: plan.id,
     scopes: plan.scopes,

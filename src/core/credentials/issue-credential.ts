@@ -10,6 +10,7 @@ import { findReplay } from './idempotency.ts'
 import { issueAtUpstream } from './issue-at-upstream.ts'
 import {
   type Attempt,
+  type Granted,
   type IdempotencyClaim,
   type IssueCommand,
   type IssuedCredential,
@@ -36,7 +37,6 @@ export async function issueCredential(
   actor: Actor<AgentCaller>,
   command: IssueCommand,
 ): Promise<IssuedCredential> {
-  const started = performance.now()
   const attempt: Attempt = {
     actor,
     command,
@@ -44,8 +44,20 @@ export async function issueCredential(
     plan: undefined,
     isRecorded: false,
   }
+  return accounted(core, attempt, () => issueWhileCurrent(core, attempt))
+}
+
+type Accounted = Pick<Attempt, 'command' | 'backend' | 'plan' | 'isRecorded'> & { readonly actor: Actor }
+
+/** Counts the attempt, and records it if it issues nothing. */
+export async function accounted(
+  core: Pick<Core, 'denials' | 'meter'>,
+  attempt: Accounted,
+  issue: () => Promise<IssuedCredential>,
+): Promise<IssuedCredential> {
+  const started = performance.now()
   try {
-    const issued = await issueWhileCurrent(core, attempt)
+    const issued = await issue()
     core.meter.issued(issued.backend, 'ok', performance.now() - started)
     return issued
   } catch (error) {
@@ -80,14 +92,18 @@ async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential
   const known =
     command.idempotencyKey === undefined ? undefined : await findReplay(core, attempt.actor, backend, command)
   if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
-  const plan = planIssue(core, attempt, backend, known?.claim)
+  const plan = planIssue(core, { caller, command }, backend, known?.claim)
   if (backend.config === undefined) {
     const message = core.backends.kinds.has(backend.type) ? UNREADABLE : MISSING
     throw new Problem('backend_unavailable', { message, retryAfterSeconds: 60 })
   }
-  const granted = Object.assign(attempt, { backend, plan })
+  return issueGranted(core, Object.assign(attempt, { backend, plan, holder: caller }))
+}
+
+/** Issues what was decided. Throws `StalePlan` when it must be decided again. */
+export function issueGranted(core: Core, granted: Granted): Promise<IssuedCredential> {
   takeRates(core, granted)
-  return backend.kind.upstream ? issueAtUpstream(core, granted) : issueLocally(core, granted)
+  return granted.backend.kind.upstream ? issueAtUpstream(core, granted) : issueLocally(core, granted)
 }
 
 /**
@@ -132,7 +148,7 @@ function requireNoOutliving({ isNarrowed, accessToken }: AgentCaller, reply: Iss
 /** The one end of an attempt that issued nothing: counted, and in the audit unless its failure is there already. */
 function recordRefusal(
   core: Pick<Core, 'denials' | 'meter'>,
-  attempt: Attempt,
+  attempt: Accounted,
   error: unknown,
   ms: number,
 ): void {

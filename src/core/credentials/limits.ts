@@ -3,13 +3,10 @@ import { takeOrRefuse } from '../rates.ts'
 import type { Granted } from './issue-attempt.ts'
 
 /** Throws `rate_limited` if the agent, its policy or the backend issues faster than its limit. */
-export function takeRates(
-  core: Pick<Core, 'rates' | 'settings'>,
-  { actor: { caller }, backend, plan }: Granted,
-): void {
+export function takeRates(core: Pick<Core, 'rates' | 'settings'>, { holder, backend, plan }: Granted): void {
   const limits = [
-    [`issue|agent|${caller.agentId}`, core.settings.issueRate],
-    [`issue|policy|${caller.policy}`, caller.bounds.issueRate],
+    [`issue|agent|${holder.agentId}`, core.settings.issueRate],
+    [`issue|policy|${holder.policy}`, holder.bounds.issueRate],
     [`issue|backend|${backend.uid}`, backend.rate],
   ] as const
   for (const [key, rate] of limits) {
@@ -27,16 +24,16 @@ export function takeRates(
 /** Runs `work`, which records the credential, within the quotas of the agent and the backend. */
 export function withPlaces<T>(
   core: Pick<Core, 'quotas' | 'settings' | 'store'>,
-  { actor: { caller }, backend }: Granted,
+  { holder, backend }: Granted,
   work: () => Promise<T>,
 ): Promise<T> {
   const { credentials } = core.store
-  const maxActive = caller.bounds.maxActive ?? Number.POSITIVE_INFINITY
+  const maxActive = holder.bounds.maxActive ?? Number.POSITIVE_INFINITY
   const perAgent = Math.min(core.settings.maxActivePerAgent, maxActive)
   const ofAgent = {
-    key: `agent|${caller.agentId}`,
+    key: `agent|${holder.agentId}`,
     limit: perAgent,
-    count: () => credentials.countLiving(caller.agentId, perAgent),
+    count: () => credentials.countLiving(holder.agentId, perAgent),
   }
   const perBackend = backend.maxActive
   if (perBackend === undefined) return core.quotas.withPlace(ofAgent, work)

@@ -13,13 +13,19 @@ import { decideLifetime } from '../../domain/ttl.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { grantingBackend } from '../granting-backend.ts'
-import type { Attempt, IdempotencyClaim, Plan } from './issue-attempt.ts'
+import type { IdempotencyClaim, IssueCommand, Plan } from './issue-attempt.ts'
 import { paramsOf } from './narrow-params.ts'
+
+/** What decides whether somebody may have a credential, and for how long. */
+export type Requester = Pick<
+  AgentCaller,
+  'scopes' | 'bounds' | 'agentExpiresAt' | 'isNarrowed' | 'accessToken' | 'timed'
+>
 
 /** Decides on a request and does nothing. Throws `scope_not_allowed`, `ttl_exceeded` and `invalid_request`. */
 export function planIssue(
   core: Pick<Core, 'store' | 'ids'>,
-  { actor: { caller }, command }: Attempt,
+  { caller, command }: { readonly caller: Requester; readonly command: IssueCommand },
   backend: OpenBackend,
   claim: IdempotencyClaim | undefined,
 ): Plan {
@@ -52,7 +58,7 @@ export function planIssue(
 
 const MOST_SHOWN = 12
 
-function formsOf({ scopes: { forms } }: OpenBackend['kind']): string {
+export function formsOf({ scopes: { forms } }: OpenBackend['kind']): string {
   return forms.length === 0
     ? ''
     : `, which takes ${forms
@@ -69,7 +75,7 @@ const REFUSALS = {
 } as const
 
 /** Throws `scope_not_allowed`. */
-function requireGrant(caller: AgentCaller, backend: OpenBackend, requested: readonly string[] | undefined) {
+function requireGrant(caller: Requester, backend: OpenBackend, requested: readonly string[] | undefined) {
   const grant = decideGrant(grantingBackend(backend), caller.scopes, requested)
   if ('refused' in grant) throw new Problem('scope_not_allowed', { message: REFUSALS[grant.refused] })
   return grant
@@ -89,7 +95,7 @@ export function requireStillGranted(
  * Extra scopes run out by themselves (decisions.md §5.5), and so do the credentials that they allowed. A credential for
  * a narrowed token ends with the token (ADR 0021).
  */
-function endOfGrant(caller: AgentCaller, backend: string, granted: readonly string[]): number {
+function endOfGrant(caller: Requester, backend: string, granted: readonly string[]): number {
   const tokenEnds =
     (caller.isNarrowed ? caller.accessToken?.expiresAt : undefined) ?? Number.POSITIVE_INFINITY
   if (caller.timed.length === 0) return tokenEnds

@@ -57,13 +57,34 @@ export async function revokeCredential(
   }
 }
 
+/** As `revokeCredential`, for a credential that nobody has received: it ends also when the caller has ended by now. */
+export async function endUnreceived(
+  core: Core,
+  actor: Actor,
+  id: string,
+  waiting: Waiting,
+): Promise<Credential> {
+  for (;;) {
+    const credential = await core.store.credentials.find(id)
+    if (credential === undefined) throw new Problem('credential_not_found')
+    if (credential.state !== 'active') break
+    const reason = credential.expiresAt <= core.store.now() ? 'expired' : 'revoked'
+    if (!(await endNow(core, actor, credential, reason, { by: SYSTEM }))) continue
+    await trySettling(core, id, waiting)
+    break
+  }
+  const ended = await core.store.credentials.find(id)
+  if (ended === undefined) throw new Problem('credential_not_found')
+  return ended
+}
+
 /** False when the credential changed in the meantime. */
 async function endNow(
   core: Core,
   actor: Actor,
   credential: Credential,
   reason: EndReason,
-  release: readonly Step[] = [],
+  { release = [], by = actor }: { release?: readonly Step[]; by?: Actor<Caller | undefined> } = {},
 ): Promise<boolean> {
   const { id, agentId, state, scopes, ttlMs } = credential
   // The caller heard nothing and may try again with the same Idempotency-Key.
@@ -78,8 +99,6 @@ async function endNow(
       ...(reason === 'undelivered' ? { details: { reason } } : {}),
     }),
   ]
-  // Undelivered: the server ends it by itself, even if the caller's token is no longer valid.
-  const by = reason === 'undelivered' ? SYSTEM : actor
   return (await commit(core, by, steps, { urgent: true })).done
 }
 
@@ -93,7 +112,14 @@ function endStep(core: Core, { id, state, revocation, expiresAt }: Credential, r
   return credentials.beginRevoking(id, 'active', reason, endedAt, claimedUntil(core, now))
 }
 
-async function trySettling(core: Core, id: string): Promise<Revoked> {
+interface Waiting {
+  /** How long the caller waits for the upstream, in ms. */
+  readonly waitMs: number
+  /** Is told why it did not end the credential. */
+  onFailure(error: unknown): void
+}
+
+async function trySettling(core: Core, id: string, waiting?: Waiting): Promise<Revoked> {
   const credential = await core.store.credentials.find(id)
   if (credential === undefined) throw new Problem('credential_not_found')
   if (credential.state !== 'revoking') return present(credential)
@@ -107,7 +133,7 @@ async function trySettling(core: Core, id: string): Promise<Revoked> {
     return present(credential)
   }
   const end = lanes.begin(credential.agentId)
-  const settled = settleUpstream(core, backend, credential).catch((error: unknown) => {
+  const settled = settleUpstream(core, backend, credential, waiting?.onFailure).catch((error: unknown) => {
     core.log.error(
       { err: error, credential: id },
       'the revocation could not be recorded; the sweeper will continue it',
@@ -115,7 +141,7 @@ async function trySettling(core: Core, id: string): Promise<Revoked> {
     return false
   })
   void settled.then((isSettled) => end(isSettled ? 'settled' : 'failed'))
-  const done = await withDeadline(WAIT_MS, () => settled).catch(() => false)
+  const done = await withDeadline(waiting?.waitMs ?? WAIT_MS, () => settled).catch(() => false)
   return { ...present(credential), upstream: done ? 'revoked' : 'pending' }
 }
 
@@ -152,7 +178,9 @@ export async function revokeUndelivered(
     const credential = await core.store.credentials.find(id)
     if (credential?.state !== 'active') return
     const release = isClaimed ? [core.store.idempotency.releaseUnrepeated(credential.agentId, id)] : []
-    if (await endNow(core, actor, credential, 'undelivered', release)) await trySettling(core, id)
+    // The server ends it by itself, even if the caller's token is no longer valid.
+    if (await endNow(core, actor, credential, 'undelivered', { release, by: SYSTEM }))
+      await trySettling(core, id)
   } catch (error) {
     core.log.error(
       { err: error, credential: id },

@@ -24,17 +24,19 @@ const wokenAt = new WeakMap<OpenBackend, number>()
 
 /**
  * Brings one `revoking` credential to its end: revokes it upstream, then records that it is gone. Retries for ever;
- * after six failures the credential is also marked stuck. Returns whether it is settled.
+ * after six failures the credential is also marked stuck. Returns whether it is settled; `onFailure` is told why it is not.
  */
 export async function settleUpstream(
   core: Core,
   backend: OpenBackend,
   credential: Credential,
+  onFailure?: (error: unknown) => void,
 ): Promise<boolean> {
   const wasFailing = credential.attempts > 0 || backend.breakers.revoking.isTrying()
   try {
     await revokeAt(core, backend, credential)
   } catch (error) {
+    onFailure?.(error)
     if (error instanceof BreakerOpen) {
       // Nothing was tried, so nothing failed: it stays due, and the sweeper waits for the breaker.
       await postpone(core, credential, core.store.now())

@@ -3,13 +3,18 @@ import type { PublicJwk } from '../../keys/jwt-keys.ts'
 import type { Core } from '../context.ts'
 import { findPublicBackend, openPublicBackend } from '../public-backend.ts'
 
-/** The public keys that verify tokens of the issuer now, for relying parties. */
-export async function publishIssuerKeys(core: Pick<Core, 'store' | 'issuerKeys'>): Promise<PublicJwk[]> {
+type Parts = Pick<Core, 'store' | 'issuerKeys'>
+
+/** The keys that verify tokens of the issuer now, newest first: that is the one that signs. */
+export async function verifyingKeys(core: Parts) {
   const keySet = await core.issuerKeys.at(await core.store.generation())
   const now = core.store.now()
-  return keySet.verifying
-    .filter((key) => key.retiresAt === null || key.retiresAt > now)
-    .map((key) => key.publicJwk)
+  return keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
+}
+
+/** The public keys that verify tokens of the issuer now, for relying parties. */
+export async function publishIssuerKeys(core: Parts): Promise<PublicJwk[]> {
+  return (await verifyingKeys(core)).map((key) => key.publicJwk)
 }
 
 /**

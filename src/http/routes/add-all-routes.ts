@@ -8,6 +8,7 @@ import { consolePageRoutes, type ReadConsoleFiles, refuseConsole } from './conso
 import { type HealthParts, healthRoutes } from './health.ts'
 import { oauthRoutes } from './oauth/oauth.ts'
 import { registryTokenRoutes } from './registry-token.ts'
+import { adminActivityRoutes } from './v1/admin-activity.ts'
 import { adminAgentRoutes } from './v1/admin-agents.ts'
 import { adminBackendRoutes } from './v1/admin-backends.ts'
 import { adminKeyRoutes } from './v1/admin-keys.ts'
@@ -53,6 +54,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   adminAgentRoutes(http)
   adminBackendRoutes(http)
   adminTokenRoutes(http)
+  adminActivityRoutes(http)
   adminPendingRoutes(http)
   adminPolicyRoutes(http)
   adminPluginRoutes(http)

@@ -297,6 +297,17 @@ export const COLUMNS = {
     made_at: bigint,
     expires_at: bigint,
   },
+  /** How many entries of the audit are about each backend and action, by time. */
+  activity: {
+    /** How long the counted time is, in ms. */
+    span: bigint,
+    /** When it begins: a multiple of `span`. */
+    at: bigint,
+    /** As in the audit: empty where there is none. */
+    backend: text,
+    action: text,
+    count: bigint,
+  },
   audit: {
     /** Body of the `aud_` id; time-ordered. */
     id: text,

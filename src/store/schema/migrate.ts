@@ -9,6 +9,7 @@ import * as rootRotation from './migrations/0007-root-rotation.ts'
 import * as plugins from './migrations/0008-plugins.ts'
 import * as notifications from './migrations/0009-notifications.ts'
 import * as people from './migrations/0010-people.ts'
+import * as activity from './migrations/0011-activity.ts'
 
 export interface Migration {
   readonly version: number
@@ -28,6 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: 'plugins', statements: plugins.statements },
   { version: 9, name: 'notifications', statements: notifications.statements },
   { version: 10, name: 'people', statements: people.statements },
+  { version: 11, name: 'activity', statements: activity.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -25,7 +25,11 @@ export function failureOf(error: unknown): Failure {
       message: 'The passkey was not used: it was cancelled, or took too long. Nothing was changed.',
       requestId: undefined,
     }
-  return { code: 'failed', message: error instanceof Error ? error.message : String(error), requestId: undefined }
+  return {
+    code: 'failed',
+    message: error instanceof Error ? error.message : String(error),
+    requestId: undefined,
+  }
 }
 
 export const isNotFound = (error: unknown): boolean => error instanceof MayflyError && error.status === 404

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
 import type { AuditEntry } from '../../../src/client/wire.ts'
 import { leave, readKey } from '../api/session.ts'
 import { createParser, type StreamEvent } from './parse.ts'
@@ -79,31 +79,27 @@ async function read(signal: AbortSignal, onOpen: () => void): Promise<boolean> {
 }
 
 function announce({ id, event, data }: StreamEvent): void {
-  if (event === 'reset') return share({ type: 'reset' })
-  share({ type: 'entry', id, entry: JSON.parse(data) as AuditEntry })
+  if (event === 'reset') share({ type: 'reset' })
+  else share({ type: 'entry', id, entry: JSON.parse(data) as AuditEntry })
 }
 
 export function useLiveState(): LiveState {
   return useSyncExternalStore(subscribe, () => state)
 }
 
-function subscribe(listener: () => void): () => void {
+function subscribe(listener: (message: Message) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
 /** Calls back for each entry of the audit as it is written. */
 export function useLive(onEntry: (entry: AuditEntry) => void, onReset?: () => void): void {
-  const current = useRef({ onEntry, onReset })
-  current.current = { onEntry, onReset }
+  const take = useEffectEvent((message: Message) => {
+    if (message.type === 'entry') onEntry(message.entry)
+    if (message.type === 'reset') onReset?.()
+  })
   useEffect(() => {
-    const listener = (message: Message) => {
-      if (message.type === 'entry') current.current.onEntry(message.entry)
-      if (message.type === 'reset') current.current.onReset?.()
-    }
-    listeners.add(listener)
-    return () => {
-      listeners.delete(listener)
-    }
+    const listener = (message: Message) => take(message)
+    return subscribe(listener)
   }, [])
 }

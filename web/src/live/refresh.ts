@@ -24,11 +24,11 @@ let timer: ReturnType<typeof setTimeout> | undefined
 
 function plan(routes: readonly Shown[]): void {
   for (const route of routes) due.add(route)
-  timer ??= setTimeout(() => {
+  if (timer !== undefined) return
+  timer = setTimeout(() => {
     timer = undefined
-    const now = [...due]
+    void refresh(...due)
     due.clear()
-    void refresh(...now)
   }, PAUSE_MS)
 }
 

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { request } from '../api/request.ts'
 import { enter } from '../api/session.ts'
 import { Button } from '../ui/button.tsx'
@@ -23,17 +23,19 @@ export function LogIn({ link, onDone }: Props) {
   useEffect(() => {
     document.title = 'Log in · Mayfly'
   }, [])
-  useEffect(() => {
-    if (link === undefined) return
+  const followLink = useEffectEvent(async (secret: string) => {
     setError(undefined)
-    followOnce(link).then(
-      ({ key, link: next }) => (key === undefined ? setNaming(next) : done(key)),
-      (refused: unknown) => {
-        setError(refused)
-        onDone()
-      },
-    )
-    // biome-ignore lint/correctness/useExhaustiveDependencies: a link is followed once
+    try {
+      const { key, link: next } = await followOnce(secret)
+      if (key === undefined) setNaming(next)
+      else done(key)
+    } catch (refused) {
+      setError(refused)
+      onDone()
+    }
+  })
+  useEffect(() => {
+    if (link !== undefined) void followLink(link)
   }, [link])
   if (naming !== undefined) return <Naming link={naming} onDone={done} />
   return (
@@ -41,7 +43,8 @@ export function LogIn({ link, onDone }: Props) {
       {error !== undefined && <ErrorNote error={error} />}
       <PasskeyButton onDone={done} onError={setError} />
       <p className="text-muted">
-        No passkey yet, or lost? Another operator invites you, or on the server&rsquo;s machine run <code>mayfly console</code>.
+        No passkey yet, or lost? Another operator invites you, or on the server&rsquo;s machine run{' '}
+        <code>mayfly console</code>.
       </p>
     </Frame>
   )
@@ -116,7 +119,14 @@ function Naming({ link, onDone }: { readonly link: string; readonly onDone: (key
       <p className="text-muted">You get all rights. Others are invited by you.</p>
       <form onSubmit={submit} className="grid gap-4">
         <TextField label="Name" name="name" autoComplete="name" required maxLength={128} autoFocus />
-        <TextField label="E-mail address" name="email" type="email" autoComplete="email" required maxLength={254} />
+        <TextField
+          label="E-mail address"
+          name="email"
+          type="email"
+          autoComplete="email"
+          required
+          maxLength={254}
+        />
         {state.error !== undefined && <ErrorNote error={state.error} />}
         <Button type="submit" look="primary" className="justify-center" disabled={state.isSent}>
           Become the first operator

@@ -23,7 +23,9 @@ function changed(): void {
 /** Adds what can be done on this page to the palette, as long as the page is there. */
 export function useEntries(entries: readonly Entry[]): void {
   const current = useRef(entries)
-  current.current = entries
+  useEffect(() => {
+    current.current = entries
+  })
   useEffect(() => {
     const source = () => current.current
     sources.add(source)

@@ -21,7 +21,10 @@ export function Help({ onClose }: { readonly onClose: () => void }) {
       <div className="grid gap-x-10 gap-y-1 sm:grid-cols-2">
         {[...KEYS, ...[...ROOMS, ACCOUNT].map(({ letter, name }) => [`G ${letter}`, name] as const)].map(
           ([keys, what]) => (
-            <div key={keys} className="flex items-baseline justify-between gap-4 border-b border-line/60 py-1">
+            <div
+              key={keys}
+              className="flex items-baseline justify-between gap-4 border-b border-line/60 py-1"
+            >
               <span>{what}</span>
               <span className="flex gap-1">
                 <span className="sr-only">{keys}</span>

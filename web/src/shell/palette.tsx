@@ -34,7 +34,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
               className="h-12 w-full border-b border-line bg-transparent px-4 text-base outline-none"
             />
             <Command.List className="max-h-[56vh] overflow-y-auto p-1.5">
-              <Command.Empty className="px-3 py-6 text-center text-muted">Nothing has this name.</Command.Empty>
+              <Command.Empty className="px-3 py-6 text-center text-muted">
+                Nothing has this name.
+              </Command.Empty>
               {GROUPS.map((group) => (
                 <Group key={group} name={group} entries={entries} onClose={onClose} />
               ))}
@@ -46,7 +48,11 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-function Group(props: { readonly name: string; readonly entries: readonly Entry[]; readonly onClose: () => void }) {
+function Group(props: {
+  readonly name: string
+  readonly entries: readonly Entry[]
+  readonly onClose: () => void
+}) {
   const own = props.entries.filter(({ group }) => group === props.name)
   if (own.length === 0) return null
   return (
@@ -67,7 +73,11 @@ function Group(props: { readonly name: string; readonly entries: readonly Entry[
         >
           <span className="truncate">{visible(name)}</span>
           {refused === undefined ? (
-            <span className="flex gap-1">{hotkey?.split(' ').map((one) => <Key key={one} name={one} />)}</span>
+            <span className="flex gap-1">
+              {hotkey?.split(' ').map((one) => (
+                <Key key={one} name={one} />
+              ))}
+            </span>
           ) : (
             <span className="text-xs">{refused}</span>
           )}
@@ -83,7 +93,8 @@ function useFound(text: string): readonly Entry[] {
   const me = useMe()
   const may = (operation: string) => me?.operations.includes(operation) === true
   const agents = useList('GET /v1/admin/agents', { limit: 1_000 }, { enabled: may('listAgents') }).data ?? []
-  const backends = useList('GET /v1/admin/backends', { limit: 1_000 }, { enabled: may('listBackends') }).data ?? []
+  const backends =
+    useList('GET /v1/admin/backends', { limit: 1_000 }, { enabled: may('listBackends') }).data ?? []
   const find = (name: string, words: string, path: string): Entry => ({
     name,
     words,

@@ -40,7 +40,12 @@ export function Shell() {
         Skip to the page
       </a>
       <TopBar title={room?.name ?? 'Mayfly'} isOpen={isMenuOpen} onToggle={() => setMenuOpen(!isMenuOpen)} />
-      <Navigation room={room} isOpen={isMenuOpen} onGo={() => setMenuOpen(false)} onPalette={() => setOpen('palette')} />
+      <Navigation
+        room={room}
+        isOpen={isMenuOpen}
+        onGo={() => setMenuOpen(false)}
+        onPalette={() => setOpen('palette')}
+      />
       <main id="room" className="min-h-0 min-w-0">
         <Rooms />
       </main>
@@ -134,9 +139,13 @@ interface NavigationProps {
 
 function Navigation({ room, isOpen, onGo, onPalette }: NavigationProps) {
   const me = useMe()
-  const waiting = useRead('GET /v1/admin/pending', { query: { limit: 100 } }, {
-    enabled: me?.operations.includes('listPending') === true,
-  }).data?.length
+  const waiting = useRead(
+    'GET /v1/admin/pending',
+    { query: { limit: 100 } },
+    {
+      enabled: me?.operations.includes('listPending') === true,
+    },
+  ).data?.length
   const item = (one: Room) => (
     <li key={one.path}>
       <Link

@@ -16,9 +16,18 @@ interface Props extends ComponentProps<'button'> {
   readonly refused?: string | undefined
 }
 
-export function Button({ look = 'plain', hotkey, refused, className = '', children, disabled, ...rest }: Props) {
+export function Button({
+  look = 'plain',
+  hotkey,
+  refused,
+  className = '',
+  children,
+  disabled,
+  ...rest
+}: Props) {
   const isOff = disabled === true || refused !== undefined
-  const size = look === 'link' ? '' : 'inline-flex min-h-8 items-center gap-2 rounded-sm px-3 text-sm font-medium'
+  const size =
+    look === 'link' ? '' : 'inline-flex min-h-8 items-center gap-2 rounded-sm px-3 text-sm font-medium'
   return (
     <button
       type="button"
@@ -39,11 +48,11 @@ export function Button({ look = 'plain', hotkey, refused, className = '', childr
 /** A key of the keyboard. For eyes only: what it does has a name beside it. */
 export function Key({ name }: { readonly name: string }) {
   return (
-    <kbd
+    <span
       aria-hidden="true"
-      className="rounded-sm border border-current/30 px-1 text-[11px] leading-4 opacity-75 max-md:hidden"
+      className="rounded-sm border border-current/30 px-1 font-mono text-[11px] leading-4 opacity-75 max-md:hidden"
     >
       {name}
-    </kbd>
+    </span>
   )
 }

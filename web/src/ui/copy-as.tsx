@@ -28,8 +28,8 @@ export function CopyAs({ command, request, body }: Props) {
             <h3 className="text-sm">With curl</h3>
             <Snippet text={curlOf(request, body)} what="the request" />
             <p className="text-xs text-muted">
-              $TOKEN is the token of an agent with the scopes that you use here. On the server&rsquo;s machine the command needs
-              none.
+              $TOKEN is the token of an agent with the scopes that you use here. On the server&rsquo;s machine
+              the command needs none.
             </p>
           </div>
         </Dialog>

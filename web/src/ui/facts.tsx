@@ -18,7 +18,15 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   )
 }
 
-export function Section({ title, aside, children }: { readonly title: string; readonly aside?: ReactNode; readonly children: ReactNode }) {
+export function Section({
+  title,
+  aside,
+  children,
+}: {
+  readonly title: string
+  readonly aside?: ReactNode
+  readonly children: ReactNode
+}) {
   return (
     <section className="border-t border-line py-4">
       <div className="mb-2 flex flex-wrap items-baseline justify-between gap-2">

@@ -3,12 +3,13 @@
  * characters that change how other text looks. Control characters, line and paragraph separators, and all that turn the direction
  * of text (Unicode TR36 §2.9, "Bidirectional text spoofing") or show nothing are shown by their number.
  */
-const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu
+const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u115f\u1160\u3164\uffa0]|[\ufe00-\ufe0d]/gu
 
 export function visible(text: string): string {
-  return text.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}⟩`)
+  return text.replace(
+    HIDDEN,
+    (one) => `⟨U+${one.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}⟩`,
+  )
 }
 
 /** At most `most` characters, never half of one. */

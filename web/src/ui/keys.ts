@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react'
+import { useEffect, useEffectEvent } from 'react'
 
 /** What each key does; `G C` for one key after another. Letters are written as capitals. */
 export type Keys = Readonly<Record<string, ((event: KeyboardEvent) => void) | undefined>>
@@ -46,11 +46,10 @@ function press(event: KeyboardEvent): void {
 
 /** Keys while this component is there. `isModal`: keys of what is behind it do nothing. */
 export function useKeys(keys: Keys, { isModal = false, isOn = true } = {}): void {
-  const current = useRef(keys)
-  current.current = keys
+  const current = useEffectEvent(() => keys)
   useEffect(() => {
     if (!isOn) return undefined
-    const entry = { keys: () => current.current, isModal }
+    const entry = { keys: () => current(), isModal }
     if (stack.length === 0) addEventListener('keydown', press)
     stack.push(entry)
     return () => {

@@ -1,5 +1,5 @@
-import { Field, Input, Select } from './fields.tsx'
 import { useState } from 'react'
+import { Field, Input, Select } from './fields.tsx'
 
 const PRESETS = ['15m', '1h', '8h', '24h', '7d', '30d', '90d'] as const
 const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }

@@ -1,7 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
-import { useKeys } from './keys.ts'
 import { rowHeight } from './density.ts'
+import { useKeys } from './keys.ts'
 
 export interface Column<T> {
   readonly name: string
@@ -73,9 +73,14 @@ export function List<T>(props: Props<T>) {
     Enter: document.activeElement === scroller.current ? act(onOpen) : undefined,
   })
   const onKeyDown = (event: KeyboardEvent) => {
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1, PageDown: at + 12, PageUp: at - 12 }[
-      event.key
-    ]
+    const to = {
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      Home: 0,
+      End: rows.length - 1,
+      PageDown: at + 12,
+      PageUp: at - 12,
+    }[event.key]
     if (to !== undefined) {
       event.preventDefault()
       move(to)
@@ -172,14 +177,28 @@ interface RowProps<T> extends Props<T> {
 }
 
 function Row<T>(props: RowProps<T>) {
-  const { row, index, top, height, tracks, columns, isCursor, keyOf, openKey, isBad, onOpen, onPoint, toggle } = props
+  const {
+    row,
+    index,
+    top,
+    height,
+    tracks,
+    columns,
+    isCursor,
+    keyOf,
+    openKey,
+    isBad,
+    onOpen,
+    onPoint,
+    toggle,
+  } = props
   const key = keyOf(row)
   const isOpen = openKey === key
   const isSelected = props.selected?.has(key) === true
-  const paint = isOpen || isSelected ? 'bg-accent-soft' : isBad?.(row) === true ? 'bg-bad-soft' : 'hover:bg-sunken'
+  const paint =
+    isOpen || isSelected ? 'bg-accent-soft' : isBad?.(row) === true ? 'bg-bad-soft' : 'hover:bg-sunken'
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid, which has the focus
-    // biome-ignore lint/a11y/useFocusableInteractive: the row is the active descendant of the grid
     <div
       role="row"
       id={`row-${index}`}

@@ -55,7 +55,12 @@ export function Notices() {
           className={`flex items-start justify-between gap-3 rounded-sm border-l-4 bg-surface px-3 py-2 shadow-float ${isBad ? 'border-bad' : 'border-accent'}`}
         >
           <span className="[overflow-wrap:anywhere]">{text}</span>
-          <Button look="quiet" className="min-h-6! px-1.5!" aria-label="Close this notice" onClick={() => close(id)}>
+          <Button
+            look="quiet"
+            className="min-h-6! px-1.5!"
+            aria-label="Close this notice"
+            onClick={() => close(id)}
+          >
             ✕
           </Button>
         </div>

@@ -1,7 +1,13 @@
 import { visible } from './hostile.ts'
 
 /** Scopes as they are written everywhere. Long lists wrap. */
-export function Scopes({ scopes, none = 'none' }: { readonly scopes: readonly string[]; readonly none?: string }) {
+export function Scopes({
+  scopes,
+  none = 'none',
+}: {
+  readonly scopes: readonly string[]
+  readonly none?: string
+}) {
   if (scopes.length === 0) return <span className="text-muted">{none}</span>
   return (
     <ul className="flex flex-wrap gap-1">

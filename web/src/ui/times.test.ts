@@ -15,6 +15,10 @@ test('durations have at most two units', () => {
 
 test('times are relative to now', () => {
   const now = Date.parse('2026-11-26T12:00:00Z')
-  expect([-4_000, -65_000, 7_200_000].map((ms) => relative(now + ms, now))).toEqual(['now', '1m ago', 'in 2h'])
+  expect([-4_000, -65_000, 7_200_000].map((ms) => relative(now + ms, now))).toEqual([
+    'now',
+    '1m ago',
+    'in 2h',
+  ])
   expect(exact(now)).toBe('2026-11-26 12:00:00 UTC')
 })

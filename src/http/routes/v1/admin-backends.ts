@@ -7,12 +7,14 @@ import { reconcileBackend } from '../../../core/backends/reconcile-backend.ts'
 import { type Reported, reportHealth, reportStored } from '../../../core/backends/report-health.ts'
 import { rotateRoot } from '../../../core/backends/rotate-root.ts'
 import type { Actor } from '../../../core/caller.ts'
+import { tryBackend } from '../../../core/credentials/try-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, isAfter, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
 import { presentHealth } from '../present-health.ts'
+import { presentTried } from '../present-tried.ts'
 import { optional, timestamp } from '../wire.ts'
 
 export function adminBackendRoutes(http: Http): void {
@@ -67,6 +69,10 @@ function upstreamRoutes(http: Http): void {
       ...optional('warnings', warnings.length === 0 ? undefined : warnings),
     }
   })
+
+  addRoute(http, 'POST /v1/admin/backends/:name/try', async ({ actor, params, body }) =>
+    presentTried(await tryBackend(core, actor, params.name, body?.scopes)),
+  )
 
   addRoute(http, 'POST /v1/admin/backends/:name/rotate-root', async ({ actor, params }) => {
     const { name, fields, rotatedAt, isResumed, isFinished } = await rotateRoot(core, actor, params.name)

@@ -31,7 +31,10 @@ export function Account() {
           </Fact>
           {me.session !== undefined && (
             <Fact name="This session">
-              <Life from={new Date(Date.parse(me.session.expires_at) - 12 * 3_600_000).toISOString()} until={me.session.expires_at} />
+              <Life
+                from={new Date(Date.parse(me.session.expires_at) - 12 * 3_600_000).toISOString()}
+                until={me.session.expires_at}
+              />
             </Fact>
           )}
         </Facts>
@@ -56,7 +59,11 @@ function Looks() {
       <div className="grid max-w-[520px] gap-4 sm:grid-cols-2">
         <Field label="Colours">
           {(control) => (
-            <Select {...control} defaultValue={preferenceOf('theme')} onChange={({ target }) => prefer('theme', target.value)}>
+            <Select
+              {...control}
+              defaultValue={preferenceOf('theme')}
+              onChange={({ target }) => prefer('theme', target.value)}
+            >
               <option value="">As the system</option>
               <option value="light">Light</option>
               <option value="dark">Dark</option>

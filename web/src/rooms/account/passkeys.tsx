@@ -28,7 +28,10 @@ export function Passkeys({ operatorId, mayRegister }: Props) {
       {data === undefined && error === null && <Skeleton lines={2} />}
       <ul className="grid gap-1">
         {data?.map(({ id, name, created_at, last_used, works_here }) => (
-          <li key={id} className="flex flex-wrap items-center justify-between gap-2 border-b border-line/60 py-1.5">
+          <li
+            key={id}
+            className="flex flex-wrap items-center justify-between gap-2 border-b border-line/60 py-1.5"
+          >
             <span className="min-w-0">
               <Name text={name} />
               <span className="text-xs text-muted">
@@ -42,7 +45,11 @@ export function Passkeys({ operatorId, mayRegister }: Props) {
           </li>
         ))}
       </ul>
-      {data?.length === 0 && <p className="text-muted">None yet. With a passkey you log in without a link, and confirm what cannot be undone.</p>}
+      {data?.length === 0 && (
+        <p className="text-muted">
+          None yet. With a passkey you log in without a link, and confirm what cannot be undone.
+        </p>
+      )}
       <Register isFirst={data?.length === 0 && mayRegister !== null} />
       {removing !== undefined && (
         <Confirm
@@ -93,7 +100,12 @@ function Register({ isFirst }: { readonly isFirst: boolean }) {
           value={name}
           onChange={({ target }) => setName(target.value)}
         />
-        <Button type="submit" look={isFirst ? 'primary' : 'plain'} className="min-h-9!" disabled={state.isSent}>
+        <Button
+          type="submit"
+          look={isFirst ? 'primary' : 'plain'}
+          className="min-h-9!"
+          disabled={state.isSent}
+        >
           Register a passkey
         </Button>
       </div>

@@ -27,7 +27,10 @@ export function Sessions({ operatorId }: { readonly operatorId: string }) {
       {data === undefined && error === null && <Skeleton lines={2} />}
       <ul className="grid gap-1">
         {data?.map(({ id, user_agent, ip_address, last_used, created_at, expires_at, current }) => (
-          <li key={id} className="flex flex-wrap items-center justify-between gap-2 border-b border-line/60 py-1.5">
+          <li
+            key={id}
+            className="flex flex-wrap items-center justify-between gap-2 border-b border-line/60 py-1.5"
+          >
             <span className="min-w-0 grow">
               <Hostile text={user_agent ?? 'a browser without a name'} most={120} />
               <span className="flex flex-wrap items-center gap-x-3 text-xs text-muted">

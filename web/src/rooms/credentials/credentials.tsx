@@ -22,7 +22,12 @@ import { CredentialStatus } from './status.tsx'
 const COLUMNS: readonly Column<Token>[] = [
   { name: 'Agent', width: 'minmax(0, 1.4fr)', cell: ({ agent_name }) => <Name text={agent_name} /> },
   { name: 'Backend', width: 'minmax(0, 1fr)', cell: ({ backend }) => <Name text={backend} /> },
-  { name: 'Scopes', width: 'minmax(0, 2fr)', from: 900, cell: ({ scopes }) => <ScopesLine scopes={scopes} /> },
+  {
+    name: 'Scopes',
+    width: 'minmax(0, 2fr)',
+    from: 900,
+    cell: ({ scopes }) => <ScopesLine scopes={scopes} />,
+  },
   { name: 'State', width: '132px', cell: (row) => <CredentialStatus row={row} /> },
   { name: 'Issued', width: '84px', from: 620, cell: ({ created_at }) => <Time at={created_at} /> },
   {
@@ -30,7 +35,11 @@ const COLUMNS: readonly Column<Token>[] = [
     width: '148px',
     from: 480,
     cell: ({ status, created_at, expires_at, ended_at }) =>
-      status === 'active' ? <Life from={created_at} until={expires_at} /> : <Time at={ended_at} none="ended" />,
+      status === 'active' ? (
+        <Life from={created_at} until={expires_at} />
+      ) : (
+        <Time at={ended_at} none="ended" />
+      ),
   },
 ]
 
@@ -48,7 +57,11 @@ export function Credentials() {
   const rows = list.data ?? []
   const mayEndAll = filters.agent !== undefined || filters.backend !== undefined
   useEntries([
-    { name: 'Show what could not be ended', group: 'Here', run: () => setFilters({ unended: 'true', status: undefined }) },
+    {
+      name: 'Show what could not be ended',
+      group: 'Here',
+      run: () => setFilters({ unended: 'true', status: undefined }),
+    },
     { name: 'Show all credentials', group: 'Here', run: () => go(paths.credentials()) },
   ])
   return (
@@ -67,7 +80,10 @@ export function Credentials() {
               End all of {filters.agent ?? filters.backend}
             </Button>
           )}
-          <CopyAs command={commandOf(filters)} request={`GET /v1/admin/tokens?${new URLSearchParams(query)}`} />
+          <CopyAs
+            command={commandOf(filters)}
+            request={`GET /v1/admin/tokens?${new URLSearchParams(query)}`}
+          />
         </>
       }
       filters={<CredentialFilters filters={filters} onChange={setFilters} />}
@@ -95,7 +111,9 @@ export function Credentials() {
               isBad={(row) => row.stuck === true}
               openKey={id}
               onOpen={(row) => go(keep(paths.credential(row.id)))}
-              more={list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined}
+              more={
+                list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
+              }
               selected={selected}
               onSelect={setSelected}
             />
@@ -103,7 +121,11 @@ export function Credentials() {
         }
       />
       {ending === 'selected' && (
-        <EndSelected ids={[...selected]} onClose={() => setEnding(undefined)} onDone={() => setSelected(new Set())} />
+        <EndSelected
+          ids={[...selected]}
+          onClose={() => setEnding(undefined)}
+          onDone={() => setSelected(new Set())}
+        />
       )}
       {ending === 'all' && (
         <EndAll agent={filters.agent} backend={filters.backend} onClose={() => setEnding(undefined)} />
@@ -127,7 +149,8 @@ function NoCredentials({ isFiltered }: { readonly isFiltered: boolean }) {
     <Empty title="No credential matches">Take a filter off, or look at those that have ended.</Empty>
   ) : (
     <Empty title="Nobody holds a credential now">
-      An agent gets one with <code>mayfly get BACKEND</code>, or hands it to a program with <code>mayfly run -- …</code>
+      An agent gets one with <code>mayfly get BACKEND</code>, or hands it to a program with{' '}
+      <code>mayfly run -- …</code>
     </Empty>
   )
 }

@@ -78,7 +78,8 @@ function CredentialFacts({ row }: { readonly row: Token }) {
         <div role="alert" className="rounded-sm border-l-4 border-bad bg-bad-soft px-3 py-2">
           <p className="font-semibold text-bad">The upstream has not ended it.</p>
           <p>
-            {row.failure ?? 'no reason known'}, after {row.attempts ?? 0} tries. Next try <Time at={row.next_try} none="is not planned" />.
+            {row.failure ?? 'no reason known'}, after {row.attempts ?? 0} tries. Next try{' '}
+            <Time at={row.next_try} none="is not planned" />.
           </p>
         </div>
       )}
@@ -103,10 +104,16 @@ function CredentialFacts({ row }: { readonly row: Token }) {
           <Time at={row.created_at} />
         </Fact>
         <Fact name="Ends">
-          {row.status === 'active' ? <Life from={row.created_at} until={row.expires_at} /> : <Time at={row.ended_at} none="ended" />}
+          {row.status === 'active' ? (
+            <Life from={row.created_at} until={row.expires_at} />
+          ) : (
+            <Time at={row.ended_at} none="ended" />
+          )}
         </Fact>
         {row.end_reason !== undefined && <Fact name="Why it ended">{row.end_reason}</Fact>}
-        {row.upstream !== undefined && <Fact name="Upstream">{UPSTREAM[row.upstream as keyof typeof UPSTREAM]}</Fact>}
+        {row.upstream !== undefined && (
+          <Fact name="Upstream">{UPSTREAM[row.upstream as keyof typeof UPSTREAM]}</Fact>
+        )}
         <Fact name="Id">
           <code>{row.id}</code> <Copy text={row.id} what="the id" />
         </Fact>

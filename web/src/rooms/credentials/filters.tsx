@@ -1,5 +1,5 @@
-import { Input, Select } from '../../ui/fields.tsx'
 import { useState } from 'react'
+import { Input, Select } from '../../ui/fields.tsx'
 
 export const FILTERS = ['agent', 'backend', 'status', 'unended'] as const
 type Filters = Readonly<Record<(typeof FILTERS)[number], string | undefined>>
@@ -12,7 +12,10 @@ export function queryOf({ agent, backend, status, unended }: Filters): Record<st
     status: unended === undefined ? (status === 'any' ? undefined : (status ?? 'active')) : undefined,
     unended,
   }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<string, string>
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >
 }
 
 interface Props {
