@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
+import { buffer } from 'node:stream/consumers'
 
 /** A server of a built command, as an operator runs it. */
 export interface BuiltServer {
@@ -71,16 +73,25 @@ export async function startLine(
 
 /** The status of the console, and of each file that its page names. */
 export async function consoleStatus({ address }: Pick<BuiltServer, 'address'>): Promise<number[]> {
-  const page = await fetch(`${address.replace('127.0.0.1', 'localhost')}/console/agents/first-agent`)
-  const names = [...(await page.text()).matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)]
+  const path = '/console/agents/first-agent'
+  // It listens on a port that its issuer does not know, and to which the page would lead.
+  const moved = await fetch(`${address}${path}`, { redirect: 'manual' })
+  const { host } = new URL(moved.headers.get('location') ?? address)
+  const page = await get(`${address}${path}`, { host })
+  const names = [...page.body.toString().matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)]
   const replies = await Promise.all(
-    names.map(async ([, path = '']) => {
-      const reply = await fetch(new URL(path, page.url), { headers: { 'accept-encoding': 'br' } })
-      // Inflated, it is still there.
-      return (await reply.text()).length > 0 ? reply.status : 0
+    names.map(async ([, name = '']) => {
+      const { status, body } = await get(`${address}${name}`, { host, 'accept-encoding': 'br' })
+      return body.length > 0 ? status : 0
     }),
   )
   return [page.status, ...replies]
+}
+
+async function get(url: string, headers: Readonly<Record<string, string>>) {
+  const asked = request(url, { headers, agent: false }).end()
+  const [reply] = (await once(asked, 'response')) as [IncomingMessage]
+  return { status: reply.statusCode ?? 0, body: await buffer(reply) }
 }
 
 /** The status of the documentation for browsers, and of each script that it loads. */
