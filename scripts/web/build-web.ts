@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib'
 import { isNewerThan } from './newest.ts'
+import { addPackagesOfStyles, LICENSES } from './packages.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const OUT = join(ROOT, 'dist', 'web')
@@ -33,13 +34,14 @@ export async function buildWeb(): Promise<void> {
       root,
       configLoader: 'native',
       logLevel: 'warn',
-      build: { outDir: work, emptyOutDir: true },
+      build: { outDir: work, emptyOutDir: true, license: { fileName: LICENSES } },
     })
     await Promise.all(
       globSync('assets/**', { cwd: work })
         .filter((name) => PACKABLE.test(name))
         .map((name) => pack(join(work, name))),
     )
+    addPackagesOfStyles(work)
     await writeFile(join(work, '.built'), '')
     replace(OUT, work)
   } finally {

@@ -89,14 +89,15 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
       'fish/vendor_completions.d/mayfly.fish',
     ])
       expect(await readFile(join(share, file), 'utf8')).toContain('mayfly __complete')
-    expect(await readFile(join(share, 'doc/mayfly/THIRD-PARTY-LICENSES'), 'utf8')).toContain('fastify')
+    const licences = await readFile(join(share, 'doc/mayfly/THIRD-PARTY-LICENSES'), 'utf8')
+    for (const name of ['fastify', 'react-dom', 'SIL OPEN FONT LICENSE']) expect(licences).toContain(name)
     const bill = JSON.parse(await readFile(join(share, 'doc/mayfly/sbom.cdx.json'), 'utf8'))
     expect(bill).toMatchObject({
       bomFormat: 'CycloneDX',
       metadata: { component: { name: 'mayfly', version: OLD } },
     })
     const names = bill.components.map(({ name }: { name: string }) => name)
-    for (const name of ['node', 'fastify', 'openpgp']) expect(names).toContain(name)
+    for (const name of ['node', 'fastify', 'openpgp', 'react-dom']) expect(names).toContain(name)
     expect(names).not.toContain('vitest')
     expect(await readFile(join(share, 'doc/mayfly/docs/operations/install.md'), 'utf8')).toContain(
       '# Install',
