@@ -135,6 +135,7 @@ export default {
         server: ['audit'],
         sessions: ['audit', 'authentication'],
         operators: ['audit', 'authentication', 'agents', 'sessions'],
+        live: ['audit', 'authentication', 'sessions'],
       },
       ['^src/core/create-core\\.ts$'],
     ),

@@ -1,5 +1,6 @@
 import { ADMIN } from './routes/admin.ts'
 import { API_V1 } from './routes/api-v1.ts'
+import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
 import { PEOPLE } from './routes/people.ts'
 import { ROOT } from './routes/root.ts'
@@ -11,12 +12,19 @@ export type { Route, RouteRule } from './routes/route.ts'
  * Every route: who may call it, what it takes, answers and records. The server, the OpenAPI document and the types of the
  * client come from it. A route without an entry stops the boot, and so does an entry without a route.
  */
-export const ROUTES: typeof ROOT & typeof OAUTH & typeof API_V1 & typeof V1 & typeof ADMIN & typeof PEOPLE = {
+export const ROUTES: typeof ROOT &
+  typeof OAUTH &
+  typeof API_V1 &
+  typeof V1 &
+  typeof ADMIN &
+  typeof LIVE &
+  typeof PEOPLE = {
   ...ROOT,
   ...OAUTH,
   ...API_V1,
   ...V1,
   ...ADMIN,
+  ...LIVE,
   ...PEOPLE,
 }
 

@@ -88,6 +88,8 @@ export async function openHttpApp(
     { metrics, issueByGet: config.issueByGet, reload, consoleFiles: installation.consoleFiles },
   )
   if (config.accessLog) logRequests(server, log)
+  // They have no end of their own, and the server closes when all replies have.
+  server.addHook('preClose', () => core.feed.close())
   await server.ready()
   checkRoutes(registered)
   return listeners(config, server, adminSocket)

@@ -11,6 +11,7 @@ import type { Store } from '../store/open.ts'
 import type {
   Callers,
   Denials,
+  Feed,
   Health,
   IssuerKeys,
   LastUse,
@@ -42,6 +43,7 @@ export interface Core {
   readonly quotas: Quotas
   readonly overdue: Overdue
   readonly notifier: Notifier
+  readonly feed: Feed
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log

@@ -9,6 +9,7 @@ import { createLastUse } from './authentication/last-use.ts'
 import { definitionOf } from './backends/definition.ts'
 import { createHealth } from './backends/health.ts'
 import type { Core } from './context.ts'
+import { createFeed } from './live/feed.ts'
 import { createNotifier } from './notifications/notifier.ts'
 import { createIssuerKeys } from './oauth/issuer-keys.ts'
 import { createOverdue } from './overdue.ts'
@@ -35,12 +36,13 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
   const { store, sealer, log, settings } = given
   const ids = createIdSource(() => store.now())
   const issuerKeys = createIssuerKeys(given)
+  const callers = createCallers({ ...given, issuerKeys })
   const begun: Begun = {
     ...given,
     trace: given.trace ?? untraced,
     ids,
     issuerKeys,
-    callers: createCallers({ ...given, issuerKeys }),
+    callers,
     denials: createDenials({ store, ids, log }),
     localReads: createLocalReads({ store, ids, log }),
     lastUse: createLastUse({ store }),
@@ -50,6 +52,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     overdue: createOverdue({ store, log }),
     health: createHealth({ log, now: () => store.now() }),
     notifier: createNotifier({ store, ids, log }),
+    feed: createFeed({ store, callers, log }),
   }
   const { plugins, ...kinds } = await openKinds(begun)
   const backends = createRegistry({
@@ -65,6 +68,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
 
 /** Writes what has not been recorded yet. The store stays open. */
 export async function closeCore(core: Core): Promise<void> {
+  await core.feed.close()
   await core.overdue.close()
   await core.lastUse.flush()
   await core.denials.flush(Number.POSITIVE_INFINITY)

@@ -1,7 +1,7 @@
 import type { BackendDefinition, OpenBackend } from '../backends/open-backends.ts'
 import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
-import type { AuditOutcome } from '../domain/audit-entry.ts'
+import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
@@ -160,4 +160,36 @@ export interface Notifier {
   test(name: string, notice: Notice): Promise<Tested | undefined>
   /** Ends what is being sent, and lets other nodes go on at once. */
   stop(): Promise<void>
+}
+
+/** The end of a stream that the feed writes to. None of these throws or waits. */
+export interface LiveStream {
+  /** `place`: the body of an id, from which the stream goes on after this entry. `isWhole`: the reader may see all of it. */
+  entry(entry: AuditEntry, isWhole: boolean, place: string): void
+  /** Nothing has happened, or the stream has just begun: it goes on from here. */
+  keep(place: string): void
+  /** Entries were left out. */
+  reset(place: string): void
+  end(): void
+}
+
+/** One reader of the feed. */
+export interface Follower {
+  leave(): void
+}
+
+/** Tells streams what appears in the audit. One reader of the store for all streams of the node, while there are any. */
+export interface Feed {
+  /**
+   * `after`: the body of an id that the stream goes on from; without, it begins now. The stream ends when what its caller was
+   * admitted by does. Throws `rate_limited`.
+   */
+  join(
+    by: { readonly caller: Caller; readonly bearer: string | undefined },
+    matches: (entry: AuditEntry) => boolean,
+    after: string | undefined,
+    stream: LiveStream,
+  ): Follower
+  /** Ends all streams, and those that are still to come. */
+  close(): Promise<void>
 }

@@ -78,6 +78,8 @@ export const ACTION_MEANING = {
   'session.ended': 'A session of an operator ended; `details.reason` says why.',
   'passkey.added': 'An operator registered a passkey; `details` has its public key.',
   'passkey.removed': 'A passkey of an operator was removed, and the sessions that it had started ended.',
+  'audit.exported':
+    'Somebody began to download the audit as a file; `details` has its format and the filters.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",
   'auth.failed':

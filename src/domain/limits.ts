@@ -54,6 +54,15 @@ export const DOCUMENTS_PER_MINUTE = 300
 /** Files of the console, per address. A browser that has none takes some twenty. */
 export const CONSOLE_FILES_PER_MINUTE = 3_000
 
+/** Streams of events, of one session or agent and of one node. */
+export const MAX_STREAMS_PER_CALLER = 8
+export const MAX_STREAMS = 1_000
+/** Downloads of the audit that run at once, of one session or agent and of one node. */
+export const MAX_EXPORTS_PER_CALLER = 2
+export const MAX_EXPORTS = 8
+/** How long the address of an export is good. */
+export const EXPORT_TICKET_MS = MINUTE_MS
+
 /** Failed logins at the token endpoint, per client and address. */
 export const TOKEN_FAILURES_PER_MINUTE = 10
 /** Access tokens that one agent gets, and that it revokes. */

@@ -22,6 +22,11 @@ export interface RouteRule {
   readonly audit?: Action
   /** Core may ask an operator to confirm the request with a passkey (`core/confirm.ts`). */
   readonly confirm?: true
+  /**
+   * A page of this server may navigate there: the cookie of the session is enough, without the key of the page. Core checks
+   * that the address was made for this session.
+   */
+  readonly byCookie?: true
 }
 
 /** All that the server, the OpenAPI document and the client know of a route. */

@@ -1,6 +1,6 @@
 import { nameKey } from '../../domain/agent.ts'
 import type { AuditEntry } from '../../domain/audit-entry.ts'
-import { isId, lowestBodyAt } from '../../domain/ids.ts'
+import { ID_PREFIX, isId, lowestBodyAt } from '../../domain/ids.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
@@ -59,22 +59,28 @@ function withoutConfirmation(entry: AuditEntry): AuditEntry {
   return { ...entry, details }
 }
 
-/** Undefined when nothing can match. `ownName`: the name of an agent that sees only its own entries. */
-async function readFilter(
+/** The body of an id of the audit, given with its prefix or without. Throws `invalid_request`. */
+export function readPlace(text: string, field: string): string {
+  const body = text.startsWith(ID_PREFIX.audit) ? text.slice(ID_PREFIX.audit.length) : text
+  if (isId('audit', `${ID_PREFIX.audit}${body}`)) return body
+  throw invalid(`"${field}" must be a cursor from this listing, or the id of an entry.`)
+}
+
+/** Undefined when nothing can match. `ownName`: the name of an agent that sees only its own entries. Throws `invalid_request`. */
+export async function readFilter(
   core: Pick<Core, 'store'>,
   question: AuditQuestion,
-  ownName: string | undefined,
+  ownName?: string | undefined,
 ): Promise<AuditFilter | undefined> {
   const now = core.store.now()
   const action = readAction(question.action)
   if (question.credential !== undefined && !isId('credential', question.credential))
     throw invalid('"credential" must be a credential id.')
-  if (question.cursor !== undefined && !isId('audit', `aud_${question.cursor}`))
-    throw invalid('"cursor" must be a cursor from this listing.')
+  const cursor = question.cursor === undefined ? undefined : readPlace(question.cursor, 'cursor')
   const from = question.since === undefined ? undefined : lowestBodyAt(readTime(question.since, 'since', now))
   const until =
     question.until === undefined ? undefined : lowestBodyAt(readTime(question.until, 'until', now) + 1)
-  const before = [until, question.cursor].filter((bound) => bound !== undefined).sort()[0]
+  const before = [until, cursor].filter((bound) => bound !== undefined).sort()[0]
   const agentId = question.agent === undefined ? undefined : await findAgentId(core, question.agent)
   if (question.agent !== undefined && agentId === undefined) return undefined
   const actor = question.actor === undefined ? undefined : await findActor(core, question.actor, ownName)

@@ -11,7 +11,8 @@ type Parts = Pick<Core, 'store' | 'hasher' | 'denials' | 'meter'>
 /** What a request of a browser presents: the cookie, and the key that only its page can send. */
 export interface PresentedSession {
   readonly secret: string | undefined
-  readonly key: string
+  /** Undefined: the route does without (`RouteRule.byCookie`). */
+  readonly key: string | undefined
 }
 
 /**
@@ -25,12 +26,12 @@ export async function authenticateSession(
 ): Promise<Actor<OperatorCaller>> {
   const { store } = core
   const generation = await store.generation()
-  if (secret === undefined || !isLoginSecret('session', secret) || !isLoginSecret('key', key))
-    throw refuse(core, origin)
+  if (secret === undefined || !isLoginSecret('session', secret)) throw refuse(core, origin)
+  if (key !== undefined && !isLoginSecret('key', key)) throw refuse(core, origin)
   const session = await store.sessions.findBySecret(core.hasher.hash(secret))
   const now = store.now()
-  if (session === undefined || sessionEnd(session) <= now || !core.hasher.matches(key, session.keyHash))
-    throw refuse(core, origin)
+  if (session === undefined || sessionEnd(session) <= now) throw refuse(core, origin)
+  if (key !== undefined && !core.hasher.matches(key, session.keyHash)) throw refuse(core, origin)
   const operator = await store.operators.findLiving(session.operatorId)
   if (operator === undefined) throw refuse(core, origin)
   if (now - session.lastUsedAt >= SESSION_USE_MS) await recordUse(core, session, now)

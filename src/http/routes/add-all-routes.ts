@@ -12,6 +12,7 @@ import { adminActivityRoutes } from './v1/admin-activity.ts'
 import { adminAgentRoutes } from './v1/admin-agents.ts'
 import { adminBackendRoutes } from './v1/admin-backends.ts'
 import { adminKeyRoutes } from './v1/admin-keys.ts'
+import { adminLiveRoutes } from './v1/admin-live.ts'
 import { adminNotifyRoutes } from './v1/admin-notify.ts'
 import { adminOperatorRoutes } from './v1/admin-operators.ts'
 import { adminPendingRoutes } from './v1/admin-pending.ts'
@@ -60,6 +61,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   adminPluginRoutes(http)
   adminKeyRoutes(http)
   adminServerRoutes(http, reload)
+  adminLiveRoutes(http)
   adminNotifyRoutes(http)
   adminOperatorRoutes(http)
   meRoutes(http)

@@ -25,3 +25,9 @@ export function presentEntry(entry: AuditEntry) {
     details: entry.details,
   }
 }
+
+/** What somebody is shown who may read the things that entries are about, but not the audit. */
+export function presentFacts(entry: AuditEntry) {
+  const { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id } = presentEntry(entry)
+  return { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id }
+}

@@ -7,7 +7,7 @@ import type { Core } from '../../core/context.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
 import { originOf } from './origin.ts'
-import { confirmed, namesSession, sessionActor } from './session-request.ts'
+import { confirmed, cookieActor, isNavigation, namesSession, sessionActor } from './session-request.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -127,6 +127,7 @@ function actorBeside(parts: GateParts, rule: RouteRule, request: FastifyRequest)
   if (request.headers.authorization !== undefined) return undefined
   if (namesSession(request) && !parts.isUnixSocket(request.raw.socket))
     return sessionActor(parts.core, request)
+  if (rule.byCookie === true && isNavigation(parts.core, request)) return cookieActor(parts.core, request)
   if (parts.isUnixSocket(request.raw.socket)) return enter(parts, rule, 'unix_socket', request)
   return askLocalHost(parts, rule, request)
 }

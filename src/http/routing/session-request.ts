@@ -33,6 +33,17 @@ export async function sessionActor(core: Core, request: FastifyRequest): Promise
   return authenticateSession(core, { secret, key }, originOf(request))
 }
 
+/** Whether a page of this server that has a session navigates there: then the browser sends no header of the page. */
+export function isNavigation({ settings }: Core, { headers }: FastifyRequest): boolean {
+  return isSameOrigin(headers) && readCookie(headers.cookie, cookieName(settings.relyingParty)) !== undefined
+}
+
+/** The operator of this cookie, for a route where that is enough (`RouteRule.byCookie`). Throws `unauthorized`. */
+export function cookieActor(core: Core, request: FastifyRequest): Promise<Actor<OperatorCaller>> {
+  const secret = readCookie(request.headers.cookie, cookieName(core.settings.relyingParty))
+  return authenticateSession(core, { secret, key: undefined }, originOf(request))
+}
+
 /** With what the request asks for, and its confirmation. Throws `confirmation_required` and `rate_limited`. */
 export function confirmed(
   core: Core,

@@ -3,6 +3,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { ChallengeRow, LoginLinkRow, SessionRow } from '../schema/rows.ts'
+import { among } from './among.ts'
 import { codecs } from './codecs.ts'
 
 /**
@@ -24,6 +25,9 @@ function sessionReads(engine: Engine) {
       (await decoded(bySecret([secretHash])))[0],
     find: async (id: string): Promise<Session | undefined> =>
       (await decoded(read<SessionRow>(all().where('id', '=', id))))[0],
+    /** Those of these ids that have not ended. */
+    among: (ids: readonly string[]): Promise<Session[]> =>
+      decoded(read<SessionRow>(all().where(among(engine, ids)))),
     /** Oldest first. */
     of: (operatorId: string): Promise<Session[]> =>
       decoded(read<SessionRow>(all().where('operator_id', '=', operatorId).orderBy('id'))),

@@ -5,6 +5,7 @@ import { insert, run } from '../../engine/run.ts'
 import type { AuditRow } from '../../schema/rows.ts'
 import { codecs } from '../codecs.ts'
 import type { AuditFilter } from './filter.ts'
+import { createForward } from './forward.ts'
 import { readHorizon } from './horizon.ts'
 import { bounded, newestIds } from './newest.ts'
 import { readNotable } from './notable.ts'
@@ -28,6 +29,7 @@ export function createAudit(engine: Engine) {
     }),
     /** Body of an id: all entries before it are there, or never will be. */
     horizon: (): Promise<string> => readHorizon(engine),
+    ...createForward(engine),
     /** The entries after `position` that receivers of notifications may be told of, oldest first. */
     notable: (position: string, limit: number): Promise<AuditEntry[]> => readNotable(engine, position, limit),
     /** Newest first. */

@@ -1,0 +1,251 @@
+import type { AuditEntry } from '../../domain/audit-entry.ts'
+import { lowestBodyAt } from '../../domain/ids.ts'
+import { MAX_STREAMS, MAX_STREAMS_PER_CALLER } from '../../domain/limits.ts'
+import type { Caller } from '../caller.ts'
+import type { Core } from '../context.ts'
+import type { Feed, LiveStream } from '../parts.ts'
+import { currentCallers, type Watched } from './current-callers.ts'
+import { createPlaces } from './places.ts'
+import { isSameReach, type Reach, reaches, reachOf } from './reach.ts'
+import { AuditReader } from './reader.ts'
+
+/** Pause between two looks; after one that found too much there is none for longer. */
+const LOOK_MS = 250
+const BUSY_MS = 1_000
+/** A caller that was seen valid this long ago is looked up again before anything is sent to it. */
+const CHECK_MS = 500
+/** A stream says at least so often that it lives. */
+const KEEP_MS = 12_000
+/**
+ * Entries that streams are told of, in one look and on average. Who watches a server that issues more follows nothing by eye, and
+ * sending all of it to hundreds of readers would cost more than issuing.
+ */
+const BURST = { count: 1_000, perMs: 5_000 }
+/** Entries that a stream may be behind when it begins. */
+const MOST_BEHIND = 1_000
+const LAST = 'z'.repeat(26)
+
+type Parts = Pick<Core, 'store' | 'callers' | 'log'>
+
+interface Line extends Watched {
+  caller: Caller
+  readonly reach: Reach
+  readonly matches: (entry: AuditEntry) => boolean
+  readonly stream: LiveStream
+  /** Where it goes on; undefined until the reader knows where it is. */
+  place: string | undefined
+  /** It is told later of what appears while its past is read; undefined: its past has been read. */
+  waiting: AuditEntry[] | undefined
+  /** Ids that its past had, after the position of the reader. */
+  readonly told: Set<string>
+  /** `performance.now()` of the last word. */
+  spokenAt: number
+  leave(): void
+}
+
+/** See `Feed`. All streams of the node are looked after by one loop, which runs while there are any. */
+export function createFeed(core: Parts): Feed {
+  const lines = new Set<Line>()
+  const places = createPlaces(MAX_STREAMS_PER_CALLER, MAX_STREAMS, 'streams of events')
+  let running: Promise<void> | undefined
+  let wake = () => {}
+  let isClosed = false
+
+  function begin(): void {
+    if (running !== undefined) return
+    running = run().finally(() => {
+      running = undefined
+      if (lines.size > 0) begin()
+    })
+  }
+
+  async function run(): Promise<void> {
+    const round = createRound(core, lines)
+    while (lines.size > 0) {
+      await round()
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_MS)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+
+  return {
+    join({ caller, bearer }, matches, after, stream) {
+      const giveBack = places.take(caller)
+      const line: Line = {
+        caller,
+        bearer,
+        reach: reachOf(caller) ?? { isWhole: false, areas: [] },
+        matches,
+        stream,
+        // One from a clock that is ahead would be told of nothing.
+        place: after === undefined ? undefined : [after, lowestBodyAt(core.store.now())].sort()[0],
+        waiting: after === undefined ? undefined : [],
+        told: new Set(),
+        spokenAt: 0,
+        leave: () => {
+          giveBack()
+          lines.delete(line)
+          if (lines.size === 0) wake()
+        },
+      }
+      if (isClosed) {
+        giveBack()
+        stream.end()
+        return line
+      }
+      lines.add(line)
+      begin()
+      return line
+    },
+    async close() {
+      isClosed = true
+      for (const line of [...lines]) endLine(line)
+      wake()
+      await running
+    },
+  }
+}
+
+function endLine({ stream, leave }: Line): void {
+  leave()
+  stream.end()
+}
+
+/** One round for all lines. Never rejects. */
+function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void> {
+  const reader = new AuditReader(core)
+  const budget = createBudget()
+  let isFailing = false
+  let quietUntil = 0
+
+  async function look(): Promise<void> {
+    let checkedAt = performance.now()
+    await endOld(core, [...lines])
+    if (checkedAt < quietUntil) return
+    // Those that come meanwhile may have missed what this look finds.
+    const present = [...lines]
+    const { entries, position } = await reader.look(budget.left())
+    if (performance.now() - checkedAt > CHECK_MS) {
+      checkedAt = performance.now()
+      await endOld(core, present)
+    }
+    if (entries === undefined) quietUntil = performance.now() + BUSY_MS
+    else budget.take(entries.length)
+    for (const line of present) {
+      if (!lines.has(line)) continue
+      if (line.spokenAt === 0) open(line, position)
+      else if (entries === undefined) reset(line, position)
+      else tellOrHold(line, entries, position)
+    }
+  }
+
+  function open(line: Line, position: string): void {
+    line.place ??= position
+    keep(line)
+    if (line.waiting !== undefined) void readPast(line)
+  }
+
+  /** What lies between the place of a new stream and now. */
+  async function readPast(line: Line): Promise<void> {
+    const { position } = reader
+    try {
+      const past = await core.store.audit.between(line.place ?? '', LAST, MOST_BEHIND + 1)
+      if (!lines.has(line)) return
+      const waiting = line.waiting ?? []
+      line.waiting = undefined
+      if (past.length > MOST_BEHIND) return reset(line, position)
+      tell(line, past, position)
+      for (const { id } of past) line.told.add(id)
+      tell(line, waiting, position)
+    } catch (error) {
+      core.log.warn({ err: error }, 'a stream of events could not be continued')
+      if (lines.has(line)) endLine(line)
+    }
+  }
+
+  return async () => {
+    try {
+      await look()
+      isFailing = false
+    } catch (error) {
+      core.log[isFailing ? 'debug' : 'error']({ err: error }, 'streams of events wait for the store')
+      isFailing = true
+    }
+    const silentSince = performance.now() - KEEP_MS
+    for (const line of lines) if (line.spokenAt > 0 && line.spokenAt < silentSince) keep(line)
+  }
+}
+
+/** Ends the lines whose callers have ended, or may not follow the same as before. */
+async function endOld(core: Parts, lines: readonly Line[]): Promise<void> {
+  const callers = await currentCallers(core, lines)
+  for (const [index, line] of lines.entries()) {
+    const caller = callers[index]
+    const reach = caller && reachOf(caller)
+    if (caller === undefined || reach === undefined || !isSameReach(reach, line.reach)) endLine(line)
+    else line.caller = caller
+  }
+}
+
+function tellOrHold(line: Line, entries: readonly AuditEntry[], position: string): void {
+  if (line.waiting === undefined) {
+    tell(line, entries, position)
+    // Also if none of them was for this stream.
+    advance(line, position)
+    return
+  }
+  line.waiting.push(...entries)
+  if (line.waiting.length > MOST_BEHIND) reset(line, position)
+}
+
+function tell(line: Line, entries: readonly AuditEntry[], position: string): void {
+  for (const entry of entries) {
+    if (line.told.delete(entry.id) || !reaches(line.reach, entry.action) || !line.matches(entry)) continue
+    advance(line, entry.id < position ? entry.id : position)
+    speak(line, ({ stream, reach }, place) => stream.entry(entry, reach.isWhole, place))
+  }
+  for (const id of line.told) if (id < position) line.told.delete(id)
+}
+
+function reset(line: Line, position: string): void {
+  line.waiting = undefined
+  line.told.clear()
+  advance(line, position)
+  speak(line, ({ stream }, place) => stream.reset(place))
+}
+
+/** A place never goes back: that of another node may be ahead. While its past is read, it stays. */
+function advance(line: Line, to: string): void {
+  if (line.waiting === undefined && line.place !== undefined && to > line.place) line.place = to
+}
+
+function speak(line: Line, say: (line: Line, place: string) => void): void {
+  line.spokenAt = performance.now()
+  say(line, line.place ?? '')
+}
+
+function keep(line: Line): void {
+  speak(line, ({ stream }, place) => stream.keep(place))
+}
+
+/** How many entries may be told of now. */
+function createBudget() {
+  let left = BURST.count
+  let at = performance.now()
+  return {
+    left(): number {
+      const now = performance.now()
+      left = Math.min(BURST.count, left + ((now - at) * BURST.count) / BURST.perMs)
+      at = now
+      return Math.floor(left)
+    },
+    take(count: number): void {
+      left -= count
+    },
+  }
+}
