@@ -34,7 +34,13 @@ export async function buildWeb(): Promise<void> {
       root,
       configLoader: 'native',
       logLevel: 'warn',
-      build: { outDir: work, emptyOutDir: true, license: { fileName: LICENSES } },
+      build: {
+        outDir: work,
+        emptyOutDir: true,
+        license: { fileName: LICENSES },
+        // A slow machine is nothing to warn of.
+        rolldownOptions: { checks: { pluginTimings: false } },
+      },
     })
     await Promise.all(
       globSync('assets/**', { cwd: work })
