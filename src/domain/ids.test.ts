@@ -130,7 +130,7 @@ test('the hexadecimal digits of an id are its bits', () => {
   )
 })
 
-it('reads the time of an id back', () => {
+test('reads the time of an id back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 48 - 1 }), (ms) => timeOfBody(lowestBodyAt(ms)) === ms),
   )
