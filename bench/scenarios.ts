@@ -1,5 +1,6 @@
 import type { Scenario } from './scenario.ts'
 import { accountKinds } from './scenarios/account-kinds.ts'
+import { activity } from './scenarios/activity.ts'
 import { agentChurn } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   localAdmin,
   agentChurn,
   auditQuery,
+  activity,
   observed,
   people,
   sweep,
