@@ -4,6 +4,7 @@ import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as health from '../api/health.ts'
+import type * as live from '../api/live.ts'
 import type * as oauth from '../api/oauth.ts'
 import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
@@ -59,6 +60,8 @@ export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>
+export type AuditExport = Sent<Static<typeof live.ExportAudit>>
+export type ExportAddress = Static<typeof live.ExportAddress>
 export type Operator = Static<typeof people.Operator>
 export type InviteOperator = Sent<Static<typeof people.InviteOperator>>
 export type InvitedOperator = Static<typeof people.InvitedOperator>
@@ -69,6 +72,7 @@ export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 type Filter<Query> = Sent<Omit<Query, 'limit' | 'cursor'>>
 
 export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
+export type EventFilter = Filter<Static<typeof live.EventsQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 
