@@ -3,6 +3,7 @@ import { accountKinds } from './scenarios/account-kinds.ts'
 import { agentChurn } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
+import { events } from './scenarios/events.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { observed } from './scenarios/observed.ts'
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   agentChurn,
   auditQuery,
   observed,
+  events,
   sweep,
   slowUpstream,
   silentNameServer,

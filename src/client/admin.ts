@@ -62,7 +62,13 @@ export function createAdmin(authorizer: Authorizer) {
     events: ({ filter, ...options }: EventOptions = {}) =>
       followEvents(async (last, signal) => {
         const headers = { accept: 'text/event-stream', ...(last && { 'last-event-id': last }) }
-        const call = { method: 'GET', path: '/v1/admin/events', query: { ...filter }, headers, signal } as const
+        const call = {
+          method: 'GET',
+          path: '/v1/admin/events',
+          query: { ...filter },
+          headers,
+          signal,
+        } as const
         return (await authorizer.stream(call)).body
       }, options),
     /** The audit as a file of any size, newest first. */

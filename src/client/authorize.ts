@@ -37,8 +37,7 @@ export function createAuthorizer(
   return {
     requestToken,
     watchRequest: (id) => tokens.watch(id),
-    call: <T>(call: Call) =>
-      withLogin(tokens, call, (authorization) => send<T>(sender, call, authorization)),
+    call: <T>(call: Call) => withLogin(tokens, call, (authorization) => send<T>(sender, call, authorization)),
     stream: (call) => withLogin(tokens, call, (authorization) => openStream(sender, call, authorization)),
   }
 }

@@ -37,7 +37,13 @@ export {
 } from './events.ts'
 export type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
 export type { Call, CallOptions, Reply } from './send.ts'
-export type { StreamReply, StreamTransport, Transport, TransportReply, TransportRequest } from './transport.ts'
+export type {
+  StreamReply,
+  StreamTransport,
+  Transport,
+  TransportReply,
+  TransportRequest,
+} from './transport.ts'
 export type * from './wire.ts'
 
 export interface ClientOptions {

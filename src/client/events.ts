@@ -13,7 +13,15 @@ export type LiveEvent =
   /** Entries were left out: load again what is shown. */
   | { readonly kind: 'reset'; readonly id: string }
 
-type Facts = 'id' | 'timestamp' | 'action' | 'outcome' | 'agent_id' | 'agent_name' | 'backend' | 'credential_id'
+type Facts =
+  | 'id'
+  | 'timestamp'
+  | 'action'
+  | 'outcome'
+  | 'agent_id'
+  | 'agent_name'
+  | 'backend'
+  | 'credential_id'
 export type LiveEntry = Pick<AuditEntry, Facts> & Partial<Omit<AuditEntry, Facts>>
 
 /** Opens the stream after this id. Throws `MayflyError` if the server refuses. */

@@ -88,7 +88,9 @@ describe('what a stream has', () => {
       const page = await app.local.get(`/v1/admin/audit?cursor=${cursor}&limit=1`)
       expect(page.status).toBe(200)
       expect(page.body[0].id < id).toBe(true)
-      expect((await app.local.get(`/api/v1/audit?cursor=${cursor}&limit=1`)).body.entries[0]).toEqual(page.body[0])
+      expect((await app.local.get(`/api/v1/audit?cursor=${cursor}&limit=1`)).body.entries[0]).toEqual(
+        page.body[0],
+      )
     }
   })
 
@@ -102,9 +104,7 @@ describe('what a stream has', () => {
     if (entry === undefined) throw new Error('no entry')
     for (let n = 0; n < 11; n += 1)
       await store.commit(
-        Array.from({ length: 100 }, () =>
-          store.audit.record({ ...entry, id: ids.body(), at: store.now() }),
-        ),
+        Array.from({ length: 100 }, () => store.audit.record({ ...entry, id: ids.body(), at: store.now() })),
       )
     const stream = await open('', { 'last-event-id': last })
     const reset = await stream.next(({ event }) => event === 'reset')

@@ -36,10 +36,11 @@ export async function follow(
   return core.feed.join({ caller, bearer }, matcherOf(filter), after, stream)
 }
 
-/** `undefined`: nothing can match. */
-function matcherOf(filter: AuditFilter | undefined): (entry: AuditEntry) => boolean {
+/** Undefined: all match. `filter` is undefined if nothing can match. */
+function matcherOf(filter: AuditFilter | undefined): ((entry: AuditEntry) => boolean) | undefined {
   if (filter === undefined) return () => false
   const { agentId, actor, backend, action, credentialId } = filter
+  if ([agentId, actor, backend, action, credentialId].every((one) => one === undefined)) return undefined
   return (entry) =>
     (agentId === undefined || entry.agentId === agentId) &&
     (actor === undefined || entry.actor === actor) &&
