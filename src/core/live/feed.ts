@@ -19,11 +19,11 @@ const CHECK_MS = 500
 /** A stream says at least so often that it lives. */
 const KEEP_MS = 12_000
 /**
- * Entries that streams are told of, in one look and on average; a hundred streams double what one costs. Nobody follows more by eye,
+ * Entries that streams are told of, in one look and on average; each 25 streams add what one costs. Nobody follows more by eye,
  * and sending all of it to hundreds of readers would cost more than issuing.
  */
 const BURST = { count: 1_000, perMs: 5_000 }
-const STREAMS_THAT_DOUBLE = 100
+const STREAMS_THAT_DOUBLE = 25
 /** Entries that a stream may be behind when it begins. */
 const MOST_BEHIND = 1_000
 const LAST = 'z'.repeat(26)

@@ -1,12 +1,10 @@
 import type { AuditEntry } from '../../domain/audit-entry.ts'
-import { lowestBodyAt } from '../../domain/ids.ts'
-import { Problem } from '../../domain/problems.ts'
 import type { AuditFilter } from '../../store/tables/audit/filter.ts'
 import { type AuditQuestion, readFilter, readPlace } from '../audit/query-audit.ts'
 import { requireScope } from '../authentication/authenticate.ts'
 import type { Actor } from '../caller.ts'
 import type { Core } from '../context.ts'
-import type { Feed, Follower, LiveStream } from '../parts.ts'
+import type { Follower, LiveStream } from '../parts.ts'
 import { AUDIT_SCOPE, reachOf } from './reach.ts'
 
 export interface LiveQuestion
