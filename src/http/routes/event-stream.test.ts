@@ -44,7 +44,8 @@ it('drops what a reader does not read, keeps none of it, and says so once it rea
   // The last place is the one from which the reader goes on.
   stream.entries(placed('y', LATER), true)
   const text = await readAll(stream)
-  expect(text.length).toBeLessThan(100_000)
+  // Of six megabytes: what the stream holds by itself.
+  expect(text.length).toBeLessThan(200_000)
   expect(text).toMatch(new RegExp(`id: aud_${LATER}\nevent: reset\ndata: \\{\\}\n\n$`))
   stream.keep(LATER)
   await setImmediate()
