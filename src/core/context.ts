@@ -13,6 +13,7 @@ import type {
   Denials,
   Health,
   IssuerKeys,
+  LastRevocations,
   LastUse,
   LocalReads,
   Notifier,
@@ -37,6 +38,7 @@ export interface Core {
   readonly denials: Denials
   readonly localReads: LocalReads
   readonly lastUse: LastUse
+  readonly revocations: LastRevocations
   readonly rates: Rates
   readonly serialize: Serialize
   readonly quotas: Quotas

@@ -117,6 +117,7 @@ export function newCredential({ actor: { caller }, backend, plan }: Granted, set
     stuckAt: null,
     secretHash: set.secretHash ?? null,
     sealedHandle: null,
+    failure: null,
   }
 }
 

@@ -12,6 +12,8 @@ export interface CredentialFilter extends PageQuery {
   /** Name or id. */
   readonly agent?: string | undefined
   readonly status?: Status | undefined
+  /** Those that have ended and that their upstream may still accept. */
+  readonly unended?: boolean | undefined
 }
 
 /** Rows read in one request when a filter is narrow; the page is then short, and its cursor continues from there. */
@@ -19,8 +21,9 @@ const MOST_EXAMINED = 5_000
 const CHUNK = 500
 
 /**
- * Credentials for the administrator, newest first; only those that were issued. For an agent or a backend, the audit's
- * indexes find them by their `credential.issued` entries.
+ * Credentials for the administrator, newest first; only those that were issued. Those that live, and those that their
+ * upstream may still accept, have indexes of their own. Of all others, the audit's indexes find those of an agent or a
+ * backend by their `credential.issued` entries.
  */
 export async function listCredentials(
   core: Pick<Core, 'store'>,
@@ -34,7 +37,7 @@ export async function listCredentials(
     const chunk = await read(cursor)
     for (const { credential, at } of chunk) {
       cursor = at
-      // Pruned, while its entry is kept.
+      // Pruned, while its entry is kept; or of no interest.
       if (credential === undefined) continue
       const view = viewOf(credential, core.store.now())
       const issued = credential.state !== 'pending' && credential.state !== 'failed'
@@ -49,16 +52,19 @@ export async function listCredentials(
   return { items, next: cursor }
 }
 
-type Source = (cursor: string | undefined) => Promise<{ credential: Credential | undefined; at: string }[]>
+interface Row {
+  readonly credential: Credential | undefined
+  /** The cursor after it. */
+  readonly at: string
+}
+type Source = (cursor: string | undefined) => Promise<Row[]>
 
 async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Promise<Source> {
+  if (filter.unended === true) return openSource(core, filter, 'revoking')
+  if (filter.status === 'active') return openSource(core, filter, 'active')
   if (filter.agent === undefined && filter.backend === undefined) {
-    if (filter.cursor !== undefined && !isId('credential', filter.cursor)) throw badCursor()
-    return async (cursor) =>
-      (await core.store.credentials.list(cursor, CHUNK)).map((credential) => ({
-        credential,
-        at: credential.id,
-      }))
+    requireCursor(filter)
+    return async (cursor) => atTheirIds(await core.store.credentials.list(cursor, CHUNK))
   }
   if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
   const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
@@ -71,6 +77,36 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Pr
     const byId = new Map(found.map((credential) => [credential.id, credential]))
     return entries.map((entry) => ({ credential: byId.get(entry.credentialId ?? ''), at: entry.id }))
   }
+}
+
+async function openSource(
+  core: Pick<Core, 'store'>,
+  filter: CredentialFilter,
+  state: 'active' | 'revoking',
+): Promise<Source> {
+  requireCursor(filter)
+  const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
+  if (filter.agent !== undefined && agentId === undefined) return async () => []
+  const backend = await findBackendName(core, filter.backend)
+  const isMine = (one: Credential | undefined) =>
+    (agentId === undefined || one?.agentId === agentId) && (backend === undefined || one?.backend === backend)
+  const of =
+    agentId !== undefined && state === 'active'
+      ? { state, agentId }
+      : { state, ...(backend === undefined ? {} : { backend }) }
+  return async (cursor) =>
+    atTheirIds(await core.store.credentials.listOpen(of, cursor, CHUNK)).map((row) =>
+      // Examined, and not shown.
+      isMine(row.credential) ? row : { ...row, credential: undefined },
+    )
+}
+
+const atTheirIds = (found: readonly Credential[]): Row[] =>
+  found.map((credential) => ({ credential, at: credential.id }))
+
+/** Of a listing whose cursors are ids of credentials. */
+function requireCursor({ cursor }: CredentialFilter): void {
+  if (cursor !== undefined && !isId('credential', cursor)) throw badCursor()
 }
 
 function badCursor() {

@@ -5,7 +5,8 @@ import { insert, run } from '../engine/run.ts'
 /**
  * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions,
  * `ending|<agent>` (`agent-ends.ts`), `reconcile|<backend>`, the time of the next run, `node|<id>`
- * (`core/server/nodes.ts`), `state.<backend>` (sealed), `health|<backend>`, and `told|…`, of which ages receivers of
+ * (`core/server/nodes.ts`), `state.<backend>` (sealed), `health|<backend>`, `revoked|<backend>` and
+ * `revoke-failed|<backend>` (`last-revocations.ts`), and `told|…`, of which ages receivers of
  * notifications have been told.
  */
 export function createMeta(engine: Engine) {
