@@ -244,7 +244,10 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await store.agents.signingKeyOf(agent.id)).toEqual(key)
     expect(await store.agents.lastUse(agent.id)).toEqual({ at: T0 + 1, from: '192.0.2.7' })
     expect(await store.agents.lastUse('ag_none')).toBeNull()
-    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({ ...agent, lastUsedAt: T0 + 1 })
+    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({
+      ...agent,
+      lastUse: { at: T0 + 1, from: '192.0.2.7' },
+    })
     expect(await store.agents.countByPolicy(`p ${dialect}`)).toBe(1)
     expect(await store.agents.expired(T0 + 4, 9)).toEqual([])
     expect(await store.agents.expired(T0 + 5, 9)).toEqual([agent])

@@ -65,7 +65,7 @@ export async function viewOne(core: Parts, agent: Agent, grants: readonly AgentG
 }
 
 /** Agents whose credentials are counted at once. */
-const COUNTED_AT_ONCE = 100
+const COUNTED_AT_ONCE = 20
 
 /** In slices that hold up nobody, because each agent may have as many as are counted. */
 async function countLiving({ store }: Parts, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {

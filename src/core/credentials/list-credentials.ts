@@ -33,8 +33,11 @@ export async function listCredentials(
   const items: CredentialView[] = []
   let cursor = filter.cursor
   let lastShown: string | undefined
-  for (let examined = 0; examined < MOST_EXAMINED; examined += CHUNK) {
-    const chunk = await read(cursor)
+  // Where every row is shown, the first chunk is the page.
+  let size = Math.min(CHUNK, limit + 1)
+  for (let examined = 0; examined < MOST_EXAMINED; examined += size) {
+    if (examined > 0) size = CHUNK
+    const chunk = await read(cursor, size)
     for (const { credential, at } of chunk) {
       cursor = at
       // Pruned, while its entry is kept; or of no interest.
@@ -47,7 +50,7 @@ export async function listCredentials(
       items.push(view)
       lastShown = at
     }
-    if (chunk.length < CHUNK) return { items, next: undefined }
+    if (chunk.length < size) return { items, next: undefined }
   }
   return { items, next: cursor }
 }
@@ -57,22 +60,22 @@ interface Row {
   /** The cursor after it. */
   readonly at: string
 }
-type Source = (cursor: string | undefined) => Promise<Row[]>
+type Source = (cursor: string | undefined, size: number) => Promise<Row[]>
 
 async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Promise<Source> {
   if (filter.unended === true) return openSource(core, filter, 'revoking')
   if (filter.status === 'active') return openSource(core, filter, 'active')
   if (filter.agent === undefined && filter.backend === undefined) {
     requireCursor(filter)
-    return async (cursor) => atTheirIds(await core.store.credentials.list(cursor, CHUNK))
+    return async (cursor, size) => atTheirIds(await core.store.credentials.list(cursor, size))
   }
   if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
   const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
   if (filter.agent !== undefined && agentId === undefined) return async () => []
   const backend = await findBackendName(core, filter.backend)
-  return async (cursor) => {
+  return async (cursor, size) => {
     const question = { agentId, backend, action: 'credential.issued', before: cursor }
-    const entries = await core.store.audit.credentialsOf(question, CHUNK)
+    const entries = await core.store.audit.credentialsOf(question, size)
     const found = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
     const byId = new Map(found.map((credential) => [credential.id, credential]))
     return entries.map((entry) => ({ credential: byId.get(entry.credentialId ?? ''), at: entry.id }))
@@ -94,8 +97,8 @@ async function openSource(
     agentId !== undefined && state === 'active'
       ? { state, agentId }
       : { state, ...(backend === undefined ? {} : { backend }) }
-  return async (cursor) =>
-    atTheirIds(await core.store.credentials.listOpen(of, cursor, CHUNK)).map((row) =>
+  return async (cursor, size) =>
+    atTheirIds(await core.store.credentials.listOpen(of, cursor, size)).map((row) =>
       // Examined, and not shown.
       isMine(row.credential) ? row : { ...row, credential: undefined },
     )

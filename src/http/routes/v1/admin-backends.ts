@@ -115,30 +115,35 @@ function upstreamRoutes(http: Http): void {
 /** What was just stored, with what is known of its upstream. */
 async function presentStored(core: Http['core'], actor: Actor, stored: StoredNow) {
   const health = await reportStored(core, actor, stored.uid)
-  return { ...present(stored), ...optional('health', health && presentHealth(health)) }
+  const [known] = await readFacts(core, [stored])
+  return {
+    ...present(stored),
+    ...optional('health', health && presentHealth(health)),
+    ...(known && presentFacts(known.facts)),
+  }
 }
 
-async function presentOpen(
-  core: Http['core'],
-  actor: Actor,
-  backend: Reported,
-  { unended, live, lastSuccess, lastFailure }: BackendFacts,
-) {
+async function presentOpen(core: Http['core'], actor: Actor, backend: Reported, facts: BackendFacts) {
   const shown = {
     ...present(backend),
     health: presentHealth(reportHealth(core, actor, backend)),
-    ...optional('unended', unended && { count: unended.count, since: timestamp(unended.since) }),
-    live,
-    ...optional('last_revocation', lastSuccess === undefined ? undefined : timestamp(lastSuccess)),
-    ...optional('last_revocation_failure', lastFailure && presentFailure(lastFailure)),
+    ...presentFacts(facts),
   }
   if (backend.ending === null) return shown
   const { since, remaining } = await readDeletion(core, { ...backend, ending: backend.ending })
   return { ...shown, deletion: { since: timestamp(since), remaining } }
 }
 
-function presentFailure({ at, reason, credentialId }: NonNullable<BackendFacts['lastFailure']>) {
-  return { at: timestamp(at), reason, credential_id: credentialId }
+function presentFacts({ unended, live, lastSuccess, lastFailure: failure }: BackendFacts) {
+  return {
+    ...optional('unended', unended && { count: unended.count, since: timestamp(unended.since) }),
+    live,
+    ...optional('last_revocation', lastSuccess === undefined ? undefined : timestamp(lastSuccess)),
+    ...optional(
+      'last_revocation_failure',
+      failure && { at: timestamp(failure.at), reason: failure.reason, credential_id: failure.credentialId },
+    ),
+  }
 }
 
 function presentRotation({ since, proposed }: NonNullable<ConfiguredBackend['rotation']>) {

@@ -56,6 +56,7 @@ async function present(
     expires_at: timestamp(enrollment.expiresAt),
     status: enrollmentStatusAt(enrollment, core.store.now()),
     ...(enrollment.isTaken === true ? { name_taken: true } : {}),
+    ...(judgement === undefined ? {} : presentJudgement(judgement)),
     ...optional('note', note === '' ? null : note),
     ...optional('reason', reason),
     ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
@@ -65,6 +66,15 @@ async function present(
     ...optional('decision_note', decisionNote),
     ...optional('collected_at', timestampOrNull(collectedAt)),
     ...presentWarnings(few(await scopeWarnings(core, enrollment.scopes))),
+  }
+}
+
+function presentJudgement({ difference, mayApprove, missingScopes }: PendingJudgement) {
+  const { added, present: has, impossible } = difference
+  return {
+    difference: { added: [...added], present: [...has], impossible: [...impossible] },
+    may_approve: mayApprove,
+    ...optional('missing_scopes', missingScopes.length === 0 ? undefined : [...missingScopes]),
   }
 }
 
