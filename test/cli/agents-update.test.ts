@@ -50,9 +50,9 @@ describe('agent update', () => {
 
   test('sets and removes the owner', async () => {
     const { stdout } = await mayfly('agent', 'update', name, '--owner', 'team \u001b[31mred')
-    expect(stdout).toMatch(/^owner: +team \\u001b\[31mred$/m)
+    expect(stdout).toMatch(/^owner: +team \ufffd\[31mred$/m)
     expect((await shown()).owner).toBe('team \u001b[31mred')
-    expect((await mayfly('agent', 'ls', name)).stdout).toMatch(/OWNER\n.* team \\u001b\[31mred$/m)
+    expect((await mayfly('agent', 'ls', name)).stdout).toMatch(/OWNER\n.* team \ufffd\[31mred$/m)
     await mayfly('agent', 'update', name, '--owner', '')
     expect((await mayfly('agent', 'show', name)).stdout).toMatch(/^owner: +local$/m)
     const made = await mayfly('agent', 'create', `${name}-owned`, '--owner', 'team-payments', '--json')
