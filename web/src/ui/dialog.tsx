@@ -23,6 +23,7 @@ export function Dialog({ title, description, children, onClose, isWide = false }
         <Radix.Content
           className={`fixed top-[8vh] left-1/2 z-50 grid max-h-[84vh] w-[calc(100vw-24px)] -translate-x-1/2 grid-rows-[auto_minmax(0,1fr)] rounded-md border border-line bg-surface shadow-float ${isWide ? 'max-w-[880px]' : 'max-w-[520px]'}`}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
+          onOpenAutoFocus={focusFirst}
         >
           <div className="flex items-start justify-between gap-4 px-5 pt-4 pb-2">
             <div className="min-w-0">
@@ -42,6 +43,14 @@ export function Dialog({ title, description, children, onClose, isWide = false }
       </Radix.Portal>
     </Radix.Root>
   )
+}
+
+/** The focus goes to what is marked with `data-first`, or else to the first control. */
+function focusFirst(event: Event): void {
+  const first = (event.currentTarget as HTMLElement | null)?.querySelector<HTMLElement>('[data-first]')
+  if (first == null) return
+  event.preventDefault()
+  first.focus()
 }
 
 /** The row of controls at the end of a dialog or a form. */

@@ -9,7 +9,7 @@ export function Facts({ children }: { readonly children: ReactNode }) {
   )
 }
 
-export function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+export function Fact({ name, children }: { readonly name: ReactNode; readonly children: ReactNode }) {
   return (
     <>
       <dt className="text-muted max-sm:mt-1">{name}</dt>
