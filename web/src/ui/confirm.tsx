@@ -11,6 +11,7 @@ interface Props {
   /** The verb of the control: "End the agent". */
   readonly action: string
   readonly isDanger?: boolean
+  readonly isWide?: boolean
   /** Why it cannot be sent yet. */
   readonly refused?: string | undefined
   /** More to enter, such as a reason. */
@@ -22,7 +23,17 @@ interface Props {
 
 /** Asks before something ends. Nothing is shown as done before the server says so. */
 export function Confirm(props: Props) {
-  const { title, description, action, isDanger = true, refused, children, onClose, work } = props
+  const {
+    title,
+    description,
+    action,
+    isDanger = true,
+    isWide = false,
+    refused,
+    children,
+    onClose,
+    work,
+  } = props
   const [state, setState] = useState<{ isSent: boolean; error?: unknown }>({ isSent: false })
   const submit = async (event: FormEvent) => {
     event.preventDefault()
@@ -36,7 +47,7 @@ export function Confirm(props: Props) {
     }
   }
   return (
-    <Dialog title={title} description={description} onClose={onClose}>
+    <Dialog title={title} description={description} isWide={isWide} onClose={onClose}>
       <form onSubmit={submit} className="grid gap-3">
         {children}
         {state.error !== undefined && <ErrorNote error={state.error} />}

@@ -10,10 +10,14 @@ interface Props {
   readonly children: ReactNode
   readonly onClose: () => void
   readonly isWide?: boolean
+  /** It shows what is gone with it: only its controls close it. */
+  readonly isKept?: boolean
 }
 
 /** A modal dialog, which is there as long as it is drawn. Escape and a click beside it close it. */
-export function Dialog({ title, description, children, onClose, isWide = false }: Props) {
+export function Dialog(props: Props) {
+  const { title, description, children, onClose, isWide = false, isKept = false } = props
+  const keep = isKept ? (event: Event) => event.preventDefault() : undefined
   // Radix closes it on Escape; keys of what is behind it do nothing.
   useKeys({}, { isModal: true })
   return (
@@ -24,6 +28,8 @@ export function Dialog({ title, description, children, onClose, isWide = false }
           className={`fixed top-[8vh] left-1/2 z-50 grid max-h-[84vh] w-[calc(100vw-24px)] -translate-x-1/2 grid-rows-[auto_minmax(0,1fr)] rounded-md border border-line bg-surface shadow-float ${isWide ? 'max-w-[880px]' : 'max-w-[520px]'}`}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
           onOpenAutoFocus={focusFirst}
+          onEscapeKeyDown={keep}
+          onInteractOutside={keep}
         >
           <div className="flex items-start justify-between gap-4 px-5 pt-4 pb-2">
             <div className="min-w-0">
