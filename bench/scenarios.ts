@@ -6,6 +6,7 @@ import { commandLine } from './scenarios/command-line.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { observed } from './scenarios/observed.ts'
+import { people } from './scenarios/people.ts'
 import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
 import { silentNameServer } from './scenarios/silent-name-server.ts'
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   agentChurn,
   auditQuery,
   observed,
+  people,
   sweep,
   slowUpstream,
   silentNameServer,
