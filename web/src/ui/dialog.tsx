@@ -23,7 +23,7 @@ export function Dialog(props: Props) {
   return (
     <Radix.Root open onOpenChange={(isOpen) => isOpen || onClose()}>
       <Radix.Portal>
-        <Radix.Overlay className="fixed inset-0 z-40 bg-black/35" />
+        <Radix.Overlay className="fixed inset-0 z-40 bg-scrim" />
         <Radix.Content
           className={`fixed top-[8vh] left-1/2 z-50 grid max-h-[84vh] w-[calc(100vw-24px)] -translate-x-1/2 grid-rows-[auto_minmax(0,1fr)] rounded-md border border-line bg-surface shadow-float ${isWide ? 'max-w-[880px]' : 'max-w-[520px]'}`}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 /** What is known of one object: names and values, one in a row. */
 export function Facts({ children }: { readonly children: ReactNode }) {
   return (
-    <dl className="grid grid-cols-[minmax(96px,max-content)_minmax(0,1fr)] gap-x-5 gap-y-2 text-sm max-sm:grid-cols-1 max-sm:gap-y-1">
+    <dl className="grid grid-cols-[minmax(124px,max-content)_minmax(0,1fr)] gap-x-5 gap-y-2 text-sm max-sm:grid-cols-1 max-sm:gap-y-1">
       {children}
     </dl>
   )

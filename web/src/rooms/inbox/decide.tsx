@@ -69,6 +69,12 @@ export function Approve({ row, isEditing, most, holder, onClose, onDecided }: Ap
       ) : (
         <Difference row={row} />
       )}
+      {isEnrollment && row.public_key_fingerprint !== null && (
+        <p className="text-sm">
+          <span className="text-muted">Key fingerprint </span>
+          <code className="break-all">{row.public_key_fingerprint}</code>
+        </p>
+      )}
       {row.name_taken === true && (
         <Replace
           name={name}
@@ -120,11 +126,7 @@ function Choices({ row, choice, most, onChange }: ChoicesProps) {
         label={row.type === 'enroll' ? 'How long the agent lives' : 'How long it has them'}
         value={choice.lifetime}
         onChange={(lifetime) => onChange({ ...choice, lifetime })}
-        none={
-          row.expires_in === undefined
-            ? 'as the policy says, or without end'
-            : `${row.expires_in}, as requested`
-        }
+        none={row.expires_in !== undefined ? `${row.expires_in}, as requested` : (most ?? 'without end')}
         most={most}
       />
       <TextField

@@ -15,9 +15,11 @@ interface Props {
   readonly row: PendingEnrollment
   readonly explained: { readonly data: Explanation | undefined; readonly error: unknown }
   readonly holder: Agent | undefined
+  /** The longest life that its policy allows. */
+  readonly most: string | undefined
 }
 
-export function RequestFacts({ row, explained, holder }: Props) {
+export function RequestFacts({ row, explained, holder, most }: Props) {
   const isPending = row.status === 'pending'
   return (
     <>
@@ -32,7 +34,10 @@ export function RequestFacts({ row, explained, holder }: Props) {
         ) : (
           <Decision row={row} />
         )}
-        <Fact name="For how long">{row.expires_in ?? 'for good, unless you set an end'}</Fact>
+        <Fact name="For how long">
+          {row.expires_in ??
+            (most === undefined ? 'without end, unless you set one' : `${most}, as its policy says`)}
+        </Fact>
         {row.reason !== undefined && (
           <Fact name="Its reason">
             <span className="block rounded-sm border-l-2 border-line pl-2">

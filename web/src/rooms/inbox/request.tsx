@@ -93,7 +93,7 @@ export function RequestDetail({ id, listed, back, onDecided }: Props) {
       {row !== undefined && (
         <>
           <Missing row={row} />
-          <RequestFacts row={row} explained={explained} holder={holder} />
+          <RequestFacts row={row} explained={explained} holder={holder} most={most} />
         </>
       )}
       {row !== undefined && deciding === 'reject' && (

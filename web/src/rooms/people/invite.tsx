@@ -103,8 +103,8 @@ export function Invitation({ made, onDone }: InvitationProps) {
     <ShownOnce title={`The link for ${made.email}`}>
       <Snippet text={made.invitation.url} what="the link" />
       <p className="text-sm text-muted">
-        Whoever opens it first is logged in as {visible(made.name)}. Send it in a way that only they read. It works
-        once, and ends <Time at={made.invitation.expires_at} />.
+        Whoever opens it first is logged in as {visible(made.name)}. Send it in a way that only they read. It
+        works once, and ends <Time at={made.invitation.expires_at} />.
       </p>
       <div>
         <Button look="primary" onClick={onDone}>

@@ -57,8 +57,8 @@ function PolicyFacts({ policy }: { readonly policy: Policy }) {
             <Status look="wait">a person decides</Status>
           )}
         </Fact>
-        <Fact name="Suffix">
-          {policy.suffix === true ? 'each agent gets a name of its own' : 'agents have the name they ask for'}
+        <Fact name="Its agents">
+          {policy.suffix === true ? 'each gets a name of its own' : 'have the name that they ask for'}
         </Fact>
       </Facts>
       <Section title="What its agents may have">
