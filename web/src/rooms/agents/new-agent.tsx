@@ -40,6 +40,8 @@ export function NewAgent() {
   const body = newAgentOf(form)
   return (
     <Detail
+      // What was scrolled down to send begins at the top.
+      key={state.made === undefined ? 'form' : 'made'}
       kind="New agent"
       title={state.made === undefined ? 'Create an agent' : `${state.made.name} is created`}
       back={paths.agents()}
