@@ -44,13 +44,21 @@ interface SplitProps {
   readonly detail: ReactNode | undefined
 }
 
-/** A list, and beside it the object that is open. Each has an address. */
+/**
+ * A list, and beside it the object that is open. Each has an address. The list stays as it is while one goes from object to object;
+ * what belongs to an object ends with it.
+ */
 export function Split({ list, detail }: SplitProps) {
-  if (detail === undefined) return <div className="h-full min-h-0">{list}</div>
+  const [path] = useLocation()
+  const isOpen = detail !== undefined
   return (
-    <div className="grid h-full min-h-0 lg:grid-cols-[minmax(0,1fr)_minmax(460px,38%)]">
-      <div className="min-h-0 min-w-0 max-lg:hidden">{list}</div>
-      <div className="min-h-0 min-w-0 border-line bg-surface lg:border-l">{detail}</div>
+    <div className={`grid h-full min-h-0 ${isOpen ? 'lg:grid-cols-[minmax(0,1fr)_minmax(460px,38%)]' : ''}`}>
+      <div className={`min-h-0 min-w-0 ${isOpen ? 'max-lg:hidden' : ''}`}>{list}</div>
+      {isOpen && (
+        <div key={path} className="min-h-0 min-w-0 border-line bg-surface lg:border-l">
+          {detail}
+        </div>
+      )}
     </div>
   )
 }

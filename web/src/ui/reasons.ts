@@ -19,7 +19,3 @@ const REASONS: Readonly<Record<HealthReason, string>> = {
 export function reasonText(reason: string): string {
   return `The upstream ${(REASONS as Readonly<Record<string, string>>)[reason] ?? `failed: ${reason}`}.`
 }
-
-/** The reason itself, for lists: `permission missing`. */
-export const reasonWord = (reason: string | null | undefined): string =>
-  (reason ?? 'failed').replaceAll('_', ' ')

@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Backend>[] = [
   { name: 'Backend', width: 'minmax(0, 1.6fr)', cell: ({ name }) => <Name text={name} /> },
   { name: 'Kind', width: 'minmax(0, 1fr)', from: 480, cell: ({ type }) => <Name text={type} /> },
   { name: 'State', width: '172px', cell: (row) => <BackendStatus row={row} /> },
-  { name: 'Live', width: '56px', from: 560, cell: ({ live }) => (live ?? 0).toLocaleString('en') },
+  { name: 'Live', width: '56px', from: 560, cell: ({ live }) => live?.toLocaleString('en') },
   { name: 'Last end', width: '88px', from: 680, cell: (row) => <Time at={row.last_revocation} /> },
   {
     name: 'Last failed end',
@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<Backend>[] = [
 export function Backends() {
   const { id } = useParams<{ id?: string }>()
   const [, go] = useLocation()
-  const [{ new: added, ...filters }, setFilters] = useFilters(FILTERS)
+  const [{ new: added, change, ...filters }, setFilters] = useFilters(FILTERS)
   const list = useList('GET /v1/admin/backends', { limit: 1_000 })
   const refused = useRefusal('createBackend')
   const now = useNow(30_000)
@@ -64,7 +64,12 @@ export function Backends() {
   ])
   const detail =
     id !== undefined ? (
-      <BackendDetail key={id} name={id} back={withQuery(paths.backends(), filters)} />
+      <BackendDetail
+        key={id}
+        name={id}
+        isChanging={change !== undefined}
+        back={withQuery(paths.backends(), filters)}
+      />
     ) : added !== undefined ? (
       <AddBackend kind={added === '1' ? undefined : added} back={withQuery(paths.backends(), filters)} />
     ) : undefined
@@ -127,7 +132,7 @@ function Count(props: { readonly all: number; readonly shown: number; readonly w
       {shown === all
         ? all.toLocaleString('en')
         : `${shown.toLocaleString('en')} of ${all.toLocaleString('en')}`}
-      {waiting > 0 && `, ${waiting.toLocaleString('en')} need a person`}
+      {waiting > 0 && ` · ${waiting.toLocaleString('en')} ${waiting === 1 ? 'needs' : 'need'} a person`}
     </>
   )
 }

@@ -4,12 +4,11 @@ import type { Backend } from '../../../../src/client/wire.ts'
 import { useNow } from '../../ui/clock.ts'
 import { visible } from '../../ui/hostile.ts'
 import { useKeys } from '../../ui/keys.ts'
-import { reasonWord } from '../../ui/reasons.ts'
 import { Status } from '../../ui/status.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
 import { endOf, useKindList } from '../kinds/use-kinds.ts'
-import { byKind, secretDue, statesOf } from './state.ts'
+import { byKind, reasonWord, secretDue, statesOf } from './state.ts'
 
 interface Props {
   readonly rows: readonly Backend[]
@@ -42,7 +41,7 @@ export function Cards({ rows, openName, hrefOf }: Props) {
                 {ends !== undefined && `a credential ${endOf(ends)}`}
               </span>
             </div>
-            <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,288px),1fr))] gap-3">
+            <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,264px),1fr))] gap-3">
               {group.map((row) => (
                 <Card key={row.name} row={row} isOpen={row.name === openName} href={hrefOf(row.name)} />
               ))}
@@ -89,15 +88,20 @@ function Card({ row, isOpen, href }: CardProps) {
         ))}
       </div>
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1 text-xs">
-        <dt className="text-muted">Last end upstream</dt>
-        <dd>
-          <Time at={row.last_revocation} none="none yet" />
-        </dd>
-        <dt className="text-muted">Last failed end</dt>
-        <dd className={row.unended === undefined ? '' : 'font-semibold text-bad'}>
-          <Time at={row.last_revocation_failure?.at} none="none" />
-          {row.last_revocation_failure !== undefined && `, ${reasonWord(row.last_revocation_failure.reason)}`}
-        </dd>
+        {row.revocation === 'exact' && (
+          <>
+            <dt className="text-muted">Last end upstream</dt>
+            <dd>
+              <Time at={row.last_revocation} none="none yet" />
+            </dd>
+            <dt className="text-muted">Last failed end</dt>
+            <dd className={row.unended === undefined ? '' : 'font-semibold text-bad'}>
+              <Time at={row.last_revocation_failure?.at} none="none" />
+              {row.last_revocation_failure !== undefined &&
+                `, ${reasonWord(row.last_revocation_failure.reason)}`}
+            </dd>
+          </>
+        )}
         <dt className="text-muted">Mayfly’s secret</dt>
         <dd>
           <SecretAge row={row} />

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { useLocation } from 'wouter'
 import type { Backend, Kind } from '../../../../src/client/wire.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
@@ -6,7 +7,6 @@ import { paths } from '../../paths.ts'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { CheckField } from '../../ui/fields.tsx'
 import { visible } from '../../ui/hostile.ts'
-import { useKeys } from '../../ui/keys.ts'
 import { Skeleton, Warning } from '../../ui/notes.tsx'
 import { tell } from '../../ui/notices.tsx'
 import { Detail } from '../../ui/page.tsx'
@@ -16,23 +16,21 @@ import { fieldsOfKind, KEPT, withoutSecrets } from './form.ts'
 import { showRules } from './rule-values.ts'
 
 /** The form of a backend that exists. Only what was changed is sent; secrets that were not entered stay. */
-export function ChangeBackend({
-  backend,
-  onClose,
-}: {
-  readonly backend: Backend
-  readonly onClose: () => void
-}) {
+export function ChangeBackend({ backend }: { readonly backend: Backend }) {
+  const [, go] = useLocation()
   const kind = useKind(backend.type)
   // What is in the form does not move when the backend changes under it: the server says if it did.
   const [before] = useState(backend)
-  useKeys({ Escape: onClose })
   return (
     <Detail kind="Change the backend" title={visible(before.name)} back={paths.backend(before.name)}>
       {before.warnings?.map((one) => (
         <Warning key={one}>{visible(one)}</Warning>
       ))}
-      {kind === undefined ? <Skeleton lines={8} /> : <Form before={before} kind={kind} onClose={onClose} />}
+      {kind === undefined ? (
+        <Skeleton lines={8} />
+      ) : (
+        <Form before={before} kind={kind} onClose={() => go(paths.backend(before.name))} />
+      )}
     </Detail>
   )
 }

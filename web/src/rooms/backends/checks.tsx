@@ -7,9 +7,10 @@ import { useEntries } from '../../shell/entries.ts'
 import { Button } from '../../ui/button.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { ErrorNote, Warning } from '../../ui/notes.tsx'
-import { reasonText, reasonWord } from '../../ui/reasons.ts'
+import { reasonText } from '../../ui/reasons.ts'
 import { Status } from '../../ui/status.tsx'
 import { Hostile } from '../../ui/text.tsx'
+import { reasonWord } from './state.ts'
 
 /** Logs in to the upstream, and makes the first call of issuing that changes nothing. */
 export function BackendChecks({ name }: { readonly name: string }) {

@@ -1,5 +1,7 @@
+import type { ReactNode } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, Field, Input, Select, TextArea } from '../../ui/fields.tsx'
+import { Prose } from '../../ui/prose.tsx'
 import {
   type Control,
   emptyOf,
@@ -51,7 +53,7 @@ interface OneProps {
 function OneField(props: OneProps) {
   const { field, path, value, faults, isKept, onChange } = props
   const { control } = field
-  const hint = hintOf(field, isKept)
+  const hint = <Prose text={hintOf(field, isKept)} />
   const label = field.isNeeded || control.type === 'switch' ? field.name : `${field.name} (optional)`
   if (control.type === 'switch')
     return (
@@ -162,7 +164,7 @@ function Single({ control, given, name, value, placeholder, isOptional, onChange
 
 interface SeveralProps {
   readonly legend: string
-  readonly hint: string
+  readonly hint: ReactNode
   readonly control: Extract<Control, { type: 'group' | 'list' | 'set' }>
   readonly path: string
   readonly value: FormValue
@@ -174,7 +176,7 @@ function Several({ legend, hint, control, path, value, faults, onChange }: Sever
   return (
     <fieldset className="grid gap-2">
       <legend className="text-sm font-medium">{legend}</legend>
-      {hint !== '' && <p className="text-xs text-muted">{hint}</p>}
+      <p className="text-xs text-muted empty:hidden">{hint}</p>
       {faults[path] !== undefined && <p className="text-xs text-bad">{faults[path]}</p>}
       {control.type === 'group' && (
         <div className="border-l-2 border-line pl-3">

@@ -1,15 +1,16 @@
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Backend } from '../../../../src/client/wire.ts'
+import { isNotFound } from '../../api/failure.ts'
 import { useRefusal } from '../../api/me.ts'
 import { useRead } from '../../api/queries.ts'
-import { paths } from '../../paths.ts'
+import { paths, withQuery } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { Section } from '../../ui/facts.tsx'
 import { visible } from '../../ui/hostile.ts'
-import { ErrorNote, Skeleton, Warning } from '../../ui/notes.tsx'
+import { Empty, ErrorNote, Skeleton, Warning } from '../../ui/notes.tsx'
 import { Detail } from '../../ui/page.tsx'
 import { Scopes } from '../../ui/scopes.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -25,10 +26,16 @@ import { BackendRules } from './rules.tsx'
 import { ScopeForms } from './scope-forms.tsx'
 import { Trial } from './trial.tsx'
 
-type Doing = 'change' | 'delete' | 'rotate'
+type Doing = 'delete' | 'rotate'
+
+interface Props {
+  readonly name: string
+  readonly isChanging: boolean
+  readonly back: string
+}
 
 /** One backend: whether it works, what it gives, how it is set, and what can be done about it. */
-export function BackendDetail({ name, back }: { readonly name: string; readonly back: string }) {
+export function BackendDetail({ name, isChanging, back }: Props) {
   const [, go] = useLocation()
   const [doing, setDoing] = useState<Doing>()
   const { data, error, refetch } = useRead(
@@ -49,11 +56,12 @@ export function BackendDetail({ name, back }: { readonly name: string; readonly 
     rotate: isEnding ?? (hasSecret ? may.rotate : 'Its configuration has no secret.'),
   }
   const stop = () => setDoing(undefined)
+  const change = () => go(withQuery(paths.backend(name), { change: '1' }))
   useEntries([
     {
       name: `Change the backend ${name}`,
       group: 'Here',
-      run: () => setDoing('change'),
+      run: change,
       refused: refused.change,
     },
     {
@@ -70,7 +78,7 @@ export function BackendDetail({ name, back }: { readonly name: string; readonly 
       refused: refused.rotate,
     },
   ])
-  if (doing === 'change' && data !== undefined) return <ChangeBackend backend={data} onClose={stop} />
+  if (isChanging && data !== undefined) return <ChangeBackend backend={data} />
   return (
     <Detail
       kind="Backend"
@@ -78,7 +86,7 @@ export function BackendDetail({ name, back }: { readonly name: string; readonly 
       back={back}
       actions={
         <>
-          <Button refused={refused.change} onClick={() => setDoing('change')}>
+          <Button refused={refused.change} onClick={change}>
             Change
           </Button>
           <Button refused={refused.rotate} onClick={() => setDoing('rotate')}>
@@ -91,9 +99,13 @@ export function BackendDetail({ name, back }: { readonly name: string; readonly 
         </>
       }
     >
-      {error !== null && <ErrorNote error={error} retry={() => void refetch()} />}
+      {isNotFound(error) ? (
+        <Empty title="There is no backend of this name">Perhaps it was deleted.</Empty>
+      ) : (
+        error !== null && <ErrorNote error={error} retry={() => void refetch()} />
+      )}
       {data === undefined && error === null && <Skeleton lines={8} />}
-      {data !== undefined && <Parts backend={data} />}
+      {data !== undefined && !isNotFound(error) && <Parts backend={data} />}
       {doing === 'delete' && data !== undefined && (
         <DeleteBackend backend={data} onClose={stop} onGone={() => go(back)} />
       )}
@@ -147,7 +159,7 @@ function Parts({ backend }: { readonly backend: Backend }) {
         <Section title="Configuration">
           <ShownConfig config={backend.config} kind={kind} />
         </Section>
-        <Section title="What the upstream has, and Mayfly does not know">
+        <Section title="Left over at the upstream">
           <Reconcile name={backend.name} isExact={backend.revocation === 'exact'} />
         </Section>
       </div>

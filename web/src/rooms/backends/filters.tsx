@@ -2,7 +2,7 @@ import type { Backend } from '../../../../src/client/wire.ts'
 import { Input, Select } from '../../ui/fields.tsx'
 import type { Wanted } from './state.ts'
 
-export const FILTERS = ['q', 'kind', 'state', 'new'] as const
+export const FILTERS = ['q', 'kind', 'state', 'new', 'change'] as const
 
 interface Props {
   readonly backends: readonly Backend[]

@@ -1,6 +1,7 @@
 import type { Kind } from '../../../../src/client/wire.ts'
 import { Copy } from '../../ui/copy.tsx'
 import { visible } from '../../ui/hostile.ts'
+import { Prose } from '../../ui/prose.tsx'
 
 interface Props {
   readonly forms: Kind['scopes']['forms']
@@ -13,7 +14,11 @@ interface Props {
 export function ScopeForms({ forms, backend, help }: Props) {
   return (
     <>
-      {help !== undefined && <p className="mb-2 text-muted">{visible(help)}</p>}
+      {help !== undefined && (
+        <p className="mb-2 text-sm text-muted">
+          <Prose text={help} />
+        </p>
+      )}
       <ul className="grid gap-1">
         {forms.map(({ form, gives }) => {
           const scope = backend === undefined ? form : `${backend}:${form}`

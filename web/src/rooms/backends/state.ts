@@ -1,7 +1,10 @@
 import type { Backend } from '../../../../src/client/wire.ts'
 import { secondsOf } from '../../ui/lifetimes.tsx'
-import { reasonWord } from '../../ui/reasons.ts'
 import type { Look } from '../../ui/status.tsx'
+
+/** A closed reason in a list: `permission missing`. */
+export const reasonWord = (reason: string | null | undefined): string =>
+  (reason ?? 'failed').replaceAll('_', ' ')
 
 export interface State {
   readonly look: Look

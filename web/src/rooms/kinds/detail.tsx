@@ -13,6 +13,7 @@ import { visible } from '../../ui/hostile.ts'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { tell } from '../../ui/notices.tsx'
 import { Detail } from '../../ui/page.tsx'
+import { Prose } from '../../ui/prose.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
 import { fieldsOfKind } from '../backends/form.ts'
@@ -112,7 +113,7 @@ function ConfigFields({ row }: { readonly row: KindRow }) {
     <Facts>
       {fields.map(({ name, description, isNeeded, control, default: preset }) => (
         <Fact key={name} name={visible(name)}>
-          {visible(description)}{' '}
+          <Prose text={description} />{' '}
           <span className="text-muted">
             {[
               isNeeded && 'Needed.',

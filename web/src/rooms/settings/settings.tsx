@@ -6,6 +6,7 @@ import { Input, Select } from '../../ui/fields.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Prose } from '../../ui/prose.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Nodes } from './nodes.tsx'
 
@@ -101,11 +102,17 @@ function SettingsTable({ rows }: { readonly rows: readonly Setting[] }) {
           >
             <th scope="row" className="w-2/5 px-4 py-2 text-left font-normal max-md:w-auto max-md:p-0">
               <code className="font-semibold">{one.name}</code>
-              <span className="block text-xs text-muted">{visible(one.description)}</span>
+              <span className="block text-xs text-muted">
+                <Prose text={one.description} />
+              </span>
             </th>
             <td className="px-4 py-2 max-md:p-0">
               <code className={`text-xs ${isSet(one) ? 'font-semibold' : ''}`}>
-                {one.value === '' ? <span className="text-muted">none</span> : <Hostile text={one.value} />}
+                {one.value === '' || one.value === '[]' ? (
+                  <span className="text-muted">none</span>
+                ) : (
+                  <Hostile text={one.value} />
+                )}
               </code>
             </td>
             <td className="px-4 py-2 [overflow-wrap:anywhere] max-md:p-0">
