@@ -21,6 +21,7 @@ test('every address of the console, which never changes', () => {
       "credential": "/console/credentials/a%2F..%2Fb%3Fc%23d",
       "credentials": "/console/credentials",
       "inbox": "/console/pending",
+      "key": "/console/keys/a%2F..%2Fb%3Fc%23d",
       "keys": "/console/keys",
       "kind": "/console/kinds/a%2F..%2Fb%3Fc%23d",
       "kinds": "/console/kinds",
