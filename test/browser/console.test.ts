@@ -1,8 +1,20 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
+import { buildWeb } from '../support/built-web.ts'
+import {
+  button,
+  enterByLink,
+  frameOf,
+  loginLink,
+  openWindow,
+  originOf,
+  registerPasskey,
+  startBrowser,
+  type Window,
+} from '../support/console.ts'
 
 /** The pages of the console in a real browser, with a virtual authenticator that always agrees. */
 let app: TestApp
@@ -12,18 +24,16 @@ let origin: string
 let other: Server
 let otherPort: number
 beforeAll(async () => {
+  await buildWeb()
   app = await startApp({ ownIssuer: true })
-  origin = app.url.replace('127.0.0.1', 'localhost')
+  origin = originOf(app)
   other = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
     response.end('<!doctype html><title>elsewhere</title><body></body>')
   })
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   otherPort = (other.address() as AddressInfo).port
-  browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-  })
+  browser = await startBrowser()
 })
 afterAll(async () => {
   await browser?.close()
@@ -31,52 +41,17 @@ afterAll(async () => {
   await app?.close()
 })
 
-interface Window {
-  readonly context: BrowserContext
-  readonly page: Page
-  readonly cdp: CDPSession
-  readonly authenticatorId: string
-  /** What the browser complained of. */
-  readonly complaints: string[]
-}
-
-async function open(): Promise<Window> {
-  const context = await browser.newContext()
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('console', (message) => {
-    // A refused request is a line of the browser's own.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(error.message))
-  const cdp = await context.newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
-  return { context, page, cdp, authenticatorId, complaints }
-}
-
 let mine: Window
 let theirs: Window
 beforeEach(async () => {
-  mine = await open()
-  theirs = await open()
+  mine = await openWindow(browser)
+  theirs = await openWindow(browser)
 })
 afterEach(async () => {
   await mine.context.close()
   await theirs.context.close()
 })
 
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const message = (page: Page) => page.getByRole('alert').textContent()
 
 /** A link for somebody new. */
@@ -86,30 +61,6 @@ async function invitation(): Promise<string> {
   return (await app.local.post('/v1/admin/operators', body)).body.invitation.url
 }
 let people = 0
-
-async function loginLink(): Promise<string> {
-  return (await app.local.post('/v1/admin/console/links')).body.url
-}
-
-/** Logs in by a link; the first of them asks who it is. */
-async function enterByLink({ page }: Window, url: string): Promise<void> {
-  await page.goto(url)
-  const home = page.getByRole('heading', { name: 'You are logged in' })
-  const naming = page.getByRole('heading', { name: 'You are the first operator' })
-  await home.or(naming).waitFor()
-  if (await naming.isVisible()) {
-    await page.getByLabel('Name', { exact: true }).fill('Alice')
-    await page.getByLabel('E-mail address').fill('alice@example.com')
-    await button(page, 'Become the first operator').click()
-    await home.waitFor()
-  }
-}
-
-async function register({ page }: Window, name: string): Promise<void> {
-  await page.getByLabel('Name of a new passkey').fill(name)
-  await button(page, 'Register a passkey').click()
-  await page.getByText(`${name}, registered`).waitFor()
-}
 
 /** Calls the server from the page, as its script does. */
 const callFrom = (page: Page, method: string, path: string, body?: unknown, confirmation?: string) =>
@@ -140,7 +91,7 @@ const signIn = (page: Page, options: unknown): Promise<string> =>
 
 test('from the first link to a passkey, a login with it, a confirmed act, and out again', async () => {
   const { page, complaints } = mine
-  const link = await loginLink()
+  const link = await loginLink(app)
   // The address that the server listens on leads to the one that can have passkeys, fragment and all.
   await enterByLink(mine, link.replace('localhost', '127.0.0.1'))
   expect(page.url()).toBe(`${origin}/console`)
@@ -151,14 +102,14 @@ test('from the first link to a passkey, a login with it, a confirmed act, and ou
   ])
   expect(await page.evaluate('document.cookie')).toBe('')
 
-  await register(mine, 'laptop')
+  await registerPasskey(mine, 'laptop')
   await button(page, 'Log out').click()
   await button(page, 'Log in with a passkey').waitFor()
   expect(await mine.context.cookies()).toEqual([])
   expect(await page.evaluate(() => localStorage.length)).toBe(0)
 
   await button(page, 'Log in with a passkey').click()
-  await page.getByText('Alice (alice@example.com)').waitFor()
+  await frameOf(page).getByText('alice@example.com').waitFor()
   // A second passkey needs the first: the page asks it, and goes on. One authenticator holds one of a person.
   const asked = page.waitForResponse((reply) => reply.status() === 403)
   await mine.cdp.send('WebAuthn.addVirtualAuthenticator', {
@@ -171,17 +122,19 @@ test('from the first link to a passkey, a login with it, a confirmed act, and ou
       automaticPresenceSimulation: true,
     },
   })
-  await register(mine, 'second key')
+  await registerPasskey(mine, 'second key')
   expect((await (await asked).json()).error.code).toBe('confirmation_required')
   await page.reload()
-  await page.getByText('second key, registered').waitFor()
+  await page.getByRole('listitem').filter({ hasText: 'second key' }).waitFor()
   // Removing it is an act of its own, which is confirmed, too.
   await page
     .getByRole('listitem')
     .filter({ hasText: 'second key' })
     .getByRole('button', { name: 'Remove' })
     .click()
-  await page.getByText('second key, registered').waitFor({ state: 'detached' })
+  await button(page, 'Remove the passkey').click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('listitem').filter({ hasText: 'second key' }).waitFor({ state: 'detached' })
   const [added] = (await app.local.get('/v1/admin/audit?action=passkey.removed&limit=1')).body
   expect(added).toMatchObject({ actor: 'operator:alice@example.com', details: { confirmation: { origin } } })
   expect(complaints).toEqual([])
@@ -196,7 +149,7 @@ test('another browser gets nowhere with a used link, an assertion, a confirmatio
 
   // A confirmation of mine, sent from my own page for another body, and from the other browser.
   const body = { email: 'new@example.com', scopes: ['admin:audit:read'] }
-  await register(mine, 'laptop')
+  await registerPasskey(mine, 'laptop')
   const first = await callFrom(mine.page, 'POST', '/v1/admin/operators', body)
   expect(first.body.error.code).toBe('confirmation_required')
   const confirmation = await signIn(mine.page, first.body.error.options)
@@ -305,13 +258,12 @@ test('pages of another port and of another origin neither read nor do anything',
 test('says so when the passkey is cancelled, the session ends in another tab, or the link is nonsense', async () => {
   await enterByLink(mine, await invitation())
   const second = await mine.context.newPage()
-  await second.goto(`${origin}/console`)
-  await second.getByRole('heading', { name: 'You are logged in' }).waitFor()
+  await second.goto(`${origin}/console/me`)
   await button(second, 'Log out').click()
   await button(second, 'Log in with a passkey').waitFor()
-  await button(mine.page, 'Log out').click()
   await button(mine.page, 'Log in with a passkey').waitFor()
-  expect(await message(mine.page)).toContain('Log in at the console')
+  await mine.page.getByText('Your session has ended').waitFor()
+  expect(await second.getByText('Your session has ended').count()).toBe(0)
 
   await theirs.cdp.send('WebAuthn.setUserVerified', {
     authenticatorId: theirs.authenticatorId,

@@ -6,11 +6,15 @@ import { useSyncExternalStore } from 'react'
  */
 const KEY = 'mayfly.key'
 const listeners = new Set<() => void>()
+let wasIn = localStorage.getItem(KEY) !== null
+let isOnPurpose = false
 
 export const readKey = (): string | null => localStorage.getItem(KEY)
 
 export function enter(key: string): void {
   localStorage.setItem(KEY, key)
+  wasIn = true
+  isOnPurpose = false
   tellAll()
 }
 
@@ -18,6 +22,16 @@ export function enter(key: string): void {
 export function leave(): void {
   localStorage.removeItem(KEY)
   tellAll()
+}
+
+/** A person logs out here: that the session ends then is no news. */
+export function expectEnd(isExpected: boolean): void {
+  isOnPurpose = isExpected
+}
+
+/** Whether the session of this tab ended without its person's doing: it was ended, has expired, or another tab has logged out. */
+export function hasEnded(): boolean {
+  return wasIn && !isOnPurpose
 }
 
 function tellAll(): void {

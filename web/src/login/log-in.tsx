@@ -1,9 +1,9 @@
 import { type FormEvent, type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { request } from '../api/request.ts'
-import { enter } from '../api/session.ts'
+import { enter, hasEnded } from '../api/session.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { ErrorNote } from '../ui/notes.tsx'
+import { ErrorNote, Warning } from '../ui/notes.tsx'
 import { Wordmark } from '../ui/wordmark.tsx'
 
 interface Props {
@@ -40,6 +40,9 @@ export function LogIn({ link, onDone }: Props) {
   if (naming !== undefined) return <Naming link={naming} onDone={done} />
   return (
     <Frame title="Log in">
+      {hasEnded() && error === undefined && (
+        <Warning>Your session has ended. Log in again, and you are back on this page.</Warning>
+      )}
       {error !== undefined && <ErrorNote error={error} />}
       <PasskeyButton onDone={done} onError={setError} />
       <p className="text-muted">

@@ -1,0 +1,85 @@
+import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core'
+import type { TestApp } from './app.ts'
+
+/** The console in a real browser, for tests of `test/browser`. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+  })
+}
+
+/** The address at which passkeys work: those of an IP address do not. */
+export const originOf = ({ url }: TestApp): string => url.replace('127.0.0.1', 'localhost')
+
+export interface Window {
+  readonly context: BrowserContext
+  readonly page: Page
+  readonly cdp: CDPSession
+  readonly authenticatorId: string
+  /** What the browser complained of: errors of the page, and whatever its CSP refused. */
+  readonly complaints: string[]
+}
+
+/** A browser of its own for one person, with a virtual authenticator that always agrees. */
+export async function openWindow(
+  browser: Browser,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<Window> {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    // A refused request is a line of the browser's own.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  const cdp = await context.newCDPSession(page)
+  await cdp.send('WebAuthn.enable')
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return { context, page, cdp, authenticatorId, complaints }
+}
+
+export const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
+/** The frame of the console: a person is logged in. */
+export const frameOf = (page: Page) => page.getByRole('navigation', { name: 'Rooms' })
+
+export async function loginLink(app: TestApp): Promise<string> {
+  return (await app.local.post('/v1/admin/console/links')).body.url
+}
+
+/** Logs in by a link; the first of a server asks who it is. */
+export async function enterByLink({ page }: Pick<Window, 'page'>, url: string): Promise<void> {
+  await page.goto(url)
+  const home = frameOf(page)
+  const naming = page.getByRole('heading', { name: 'You are the first operator' })
+  await home.or(naming).first().waitFor({ state: 'attached' })
+  if (await naming.isVisible()) {
+    await page.getByLabel('Name', { exact: true }).fill('Alice')
+    await page.getByLabel('E-mail address').fill('alice@example.com')
+    await button(page, 'Become the first operator').click()
+    await home.waitFor({ state: 'attached' })
+  }
+}
+
+/** Registers a passkey on the page of the account, and stays there. */
+export async function registerPasskey({ page }: Pick<Window, 'page'>, name: string): Promise<void> {
+  const origin = new URL(page.url()).origin
+  if (new URL(page.url()).pathname !== '/console/me') await page.goto(`${origin}/console/me`)
+  await page.getByLabel('Name of a new passkey').fill(name)
+  await button(page, 'Register a passkey').click()
+  await page
+    .getByRole('listitem')
+    .filter({ hasText: `${name}registered` })
+    .waitFor()
+}
