@@ -102,9 +102,8 @@ export const healthState = Type.Union(
     examples: ['up'],
   },
 )
-const MEANINGS = reasons.map((reason) => `\`${reason}\`: ${HEALTH_REASONS[reason]}`).join(' ')
 export const healthReason = Type.Union([...reasons.map((reason) => Type.Literal(reason)), Type.Null()], {
-  description: `Why. ${MEANINGS}`,
+  description: `Why. ${Field.HEALTH_MEANINGS}`,
   examples: ['refused'],
 })
 /** One of the same reasons, where there is one. */
@@ -280,7 +279,10 @@ export const TriedBackend = Field.shown('TriedBackend', {
       error: Type.Optional(
         Type.Union(
           reasons.map((reason) => Type.Literal(reason)),
-          { description: `Why it failed. ${MEANINGS} Absent: it worked.`, examples: ['permission_missing'] },
+          {
+            description: `Why it failed. ${Field.HEALTH_MEANINGS} Absent: it worked.`,
+            examples: ['permission_missing'],
+          },
         ),
       ),
       detail: Type.Optional(

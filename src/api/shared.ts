@@ -1,5 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import { ACTIONS } from '../domain/actions.ts'
+import { HEALTH_REASONS, type HealthReason } from '../domain/backend-health.ts'
 import { MAX_METADATA_KEYS, MAX_NAME_LENGTH } from '../domain/limits.ts'
 import { OAUTH_ERRORS } from '../domain/oauth-problem.ts'
 import { PROBLEMS } from '../domain/problems.ts'
@@ -146,6 +147,12 @@ export const ACTION_NAMES: string[] = [...ACTIONS]
 export const nullable = <T extends TSchema & { type: string }>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
 
+const healthReasons = Object.keys(HEALTH_REASONS) as HealthReason[]
+/** What each reason means, as one text. */
+export const HEALTH_MEANINGS = healthReasons
+  .map((reason) => `\`${reason}\`: ${HEALTH_REASONS[reason]}`)
+  .join(' ')
+
 export type ErrorCode = keyof typeof PROBLEMS
 /** The codes of RFC 6749 §5.2 and its extensions, which `/oauth/*` answers. */
 export type OAuthErrorCode = keyof typeof OAUTH_ERRORS
@@ -162,6 +169,12 @@ export const ErrorBody = Type.Object(
         request_id: text('Names this request in the log of the server.', EXAMPLE_ID.request),
         options: Type.Optional(
           free('With `confirmation_required`: what a passkey is to sign; empty: there is none.', {}),
+        ),
+        reason: Type.Optional(
+          oneOf(
+            Object.keys(HEALTH_REASONS),
+            `Why the upstream of a backend could not be used with a new configuration; only for the local host and holders of \`admin:*\`. ${HEALTH_MEANINGS}`,
+          ),
         ),
       },
       { description: 'The error.' },

@@ -1,4 +1,5 @@
 import type { ErrorCode, OAuthErrorCode } from '../api/shared.ts'
+import type { HealthReason } from './wire.ts'
 
 /** `unexpected_reply`: the answer is not from a Mayfly server; perhaps a proxy answered. */
 export type MayflyErrorCode = ErrorCode | OAuthErrorCode | 'unexpected_reply'
@@ -12,6 +13,8 @@ export interface MayflyErrorFacts {
   retryAfterSeconds?: number | undefined
   /** For `insufficient_scope`: the scope that the caller lacks. */
   scope?: string | undefined
+  /** Why the upstream of a backend could not be used with a new configuration, for full administrators. */
+  reason?: HealthReason | undefined
 }
 
 /** The server answered, and the answer is an error. */
@@ -22,6 +25,7 @@ export class MayflyError extends Error {
   readonly requestId: string | undefined
   readonly retryAfterSeconds: number | undefined
   readonly scope: string | undefined
+  readonly reason: HealthReason | undefined
 
   constructor(facts: MayflyErrorFacts) {
     super(facts.message)
@@ -30,6 +34,7 @@ export class MayflyError extends Error {
     this.requestId = facts.requestId
     this.retryAfterSeconds = facts.retryAfterSeconds
     this.scope = facts.scope
+    this.reason = facts.reason
   }
 }
 

@@ -1,6 +1,7 @@
 import { pause } from './abort.ts'
 import { MayflyError, type MayflyErrorCode, UnreachableError } from './errors.ts'
 import type { Transport, TransportReply, TransportRequest } from './transport.ts'
+import type { HealthReason } from './wire.ts'
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
@@ -170,7 +171,7 @@ function unexpected(reply: TransportReply): MayflyError {
 }
 
 interface ErrorText {
-  error?: { code?: unknown; message?: unknown } | string
+  error?: { code?: unknown; message?: unknown; reason?: unknown } | string
   error_description?: unknown
 }
 
@@ -186,6 +187,7 @@ function errorOf(reply: TransportReply): MayflyError {
   const code = typeof error === 'string' ? error : error?.code
   const message = typeof error === 'string' ? (error_description ?? error) : error?.message
   if (typeof code !== 'string' || typeof message !== 'string') return unexpected(reply)
+  const reason = typeof error === 'object' && typeof error.reason === 'string' ? error.reason : undefined
   return new MayflyError({
     code: code as MayflyErrorCode,
     status: reply.status,
@@ -193,6 +195,7 @@ function errorOf(reply: TransportReply): MayflyError {
     requestId: reply.header('x-request-id'),
     retryAfterSeconds: retryAfterOf(reply),
     scope: /scope="([^"]*)"/.exec(reply.header('www-authenticate') ?? '')?.[1],
+    reason: reason as HealthReason | undefined,
   })
 }
 

@@ -48,6 +48,7 @@ export type ChangedAgent = Static<typeof admin.ChangedAgent>
 export type RotatedAgent = Static<typeof admin.RotatedAgent>
 export type Backend = Static<typeof backends.Backend>
 export type BackendHealth = Static<typeof backends.BackendHealth>
+export type HealthReason = NonNullable<BackendHealth['last_failure_reason']>
 export type CheckedBackend = Static<typeof backends.CheckedBackend>
 export type TryBackend = Sent<Static<typeof backends.TryBackend>>
 export type TriedBackend = Static<typeof backends.TriedBackend>

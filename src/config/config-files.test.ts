@@ -60,7 +60,7 @@ test('the later file decides, each setting for itself, and a list replaces the e
     'limits.issue_rate': `${MAIN}:4:23`,
   })
   const shown = await showSettings(given(files))
-  expect(shown.find(({ name }) => name === 'audiences')).toEqual({
+  expect(shown.find(({ name }) => name === 'audiences')).toMatchObject({
     name: 'audiences',
     value: '["c"]',
     origin: '/etc/m/conf.d/20-b.yaml:2:12',

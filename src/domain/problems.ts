@@ -1,3 +1,5 @@
+import type { HealthReason } from './backend-health.ts'
+
 /** Every error that a caller can see, one row per code. `docs/reference/errors.md` shows `advice` to callers. */
 export const PROBLEMS = {
   invalid_request: {
@@ -155,6 +157,8 @@ export interface ProblemOptions {
   basic?: boolean
   /** What a passkey is to sign; becomes `error.options`. */
   options?: object
+  /** What was wrong with an upstream that was tried; becomes `error.reason`. */
+  reason?: HealthReason
 }
 
 /** An expected 4xx or 5xx answer. Its message is public. */
@@ -169,6 +173,7 @@ export class Problem extends Error {
   readonly invalidToken: boolean
   readonly basic: boolean
   readonly options: object | undefined
+  readonly reason: HealthReason | undefined
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     super(
@@ -184,6 +189,7 @@ export class Problem extends Error {
     this.invalidToken = options.invalidToken ?? false
     this.basic = options.basic ?? false
     this.options = options.options
+    this.reason = options.reason
   }
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../backends/config-fields.ts'
 import type { Kind } from '../../backends/kind.ts'
 import { missingKind } from '../../backends/kind-set.ts'
-import { withDeadline } from '../../domain/abort.ts'
+import { DeadlineError, withDeadline } from '../../domain/abort.ts'
 import { requireName } from '../../domain/agent.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { BackendError } from '../../domain/backend-error.ts'
@@ -17,6 +17,7 @@ import { DEFAULT_MAX_TTL_MS, DEFAULT_TTL_MS } from '../../domain/limits.ts'
 import { parseRate } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, requireScopes } from '../../domain/scope.ts'
+import { hideValues } from '../../log/filter.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
@@ -25,6 +26,7 @@ import { requireWhole } from '../require-whole.ts'
 import { isFullAdministrator, requireTrial, requireUnguarded, requireWholeBackend } from './backend-power.ts'
 import { asProblem, describe } from './call-upstream.ts'
 import { type ConfiguredBackend, definitionOf, openStoredConfig, sealConfig } from './definition.ts'
+import { reasonOfCheck } from './health.ts'
 import { settleByChange } from './rotation-record.ts'
 
 export interface BackendCommand extends BackendRules {
@@ -254,14 +256,26 @@ async function tryOut(
 const UNTOLD =
   'The backend was not stored: its upstream could not be used with this configuration. The log of the server says why; the local host and holders of admin:* are told.'
 
-/** An administrator sees the kind's own words; upstream text stays in the log. */
+/** Longest text of an upstream that is shown. */
+const MAX_WORDS = 500
+
+/** An administrator sees the kind's own words; upstream text stays in the log, except where it names the missing permission. */
 function shownToAdministrator(error: unknown): Problem {
   const problem = asProblem(error)
+  const reason = reasonOfCheck(error)
+  if (error instanceof DeadlineError)
+    return new Problem(problem.code, { detail: problem.detail, cause: error, reason })
   if (!(error instanceof BackendError)) return problem
+  // A cloud alone knows the name of the permission that is missing.
+  const words =
+    reason === 'permission_missing' && error.detail
+      ? ` (${hideValues(error.detail).slice(0, MAX_WORDS)})`
+      : ''
   const hint = 'Fix the configuration, or add ?check=false to store it untried.'
   const code = problem.code === 'backend_error' ? 'invalid_request' : problem.code
   return new Problem(code, {
-    message: `The backend was not stored: ${error.message} ${hint}`,
+    message: `The backend was not stored: ${error.message}${words} ${hint}`,
+    reason,
     detail: problem.detail ?? '',
     cause: error,
   })

@@ -19,10 +19,15 @@ const DEFAULT_RETRY_AFTER = 1
 
 /** The body of every error outside `/oauth/`, as JSON text. */
 export function errorBody(
-  { code, message, options }: Pick<Problem, 'code' | 'message'> & { readonly options?: object | undefined },
+  {
+    code,
+    message,
+    options,
+    reason,
+  }: Pick<Problem, 'code' | 'message'> & Partial<Pick<Problem, 'options' | 'reason'>>,
   requestId: string,
 ): string {
-  return JSON.stringify({ error: { code, message, request_id: requestId, options } })
+  return JSON.stringify({ error: { code, message, request_id: requestId, options, reason } })
 }
 
 /** RFC 6750 §3; RFC 7617 §2 where a password is asked for. */
