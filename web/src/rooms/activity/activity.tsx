@@ -8,11 +8,12 @@ import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
+import { visible } from '../../ui/hostile.ts'
 import { useKeys } from '../../ui/keys.ts'
 import { type Column, List } from '../../ui/list.tsx'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
-import { Status } from '../../ui/status.tsx'
+import { Mark } from '../../ui/status.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
 import { exact } from '../../ui/times.ts'
@@ -38,7 +39,13 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     name: 'What',
     width: 'minmax(176px, 1.3fr)',
-    cell: (entry) => <Status look={lookOf(entry)}>{wordsOf(entry.action)}</Status>,
+    cell: (entry) => (
+      <span className="inline-flex items-baseline gap-2">
+        <Mark look={lookOf(entry)} />
+        {visible(wordsOf(entry.action))}
+        {entry.outcome !== 'ok' && <span className="text-muted">{entry.outcome}</span>}
+      </span>
+    ),
   },
   {
     name: 'Agent',

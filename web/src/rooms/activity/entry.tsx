@@ -34,7 +34,13 @@ export function EntryDetail({ id, known, back }: Props) {
   return (
     <Detail
       kind="Entry of the audit"
-      title={entry === undefined ? <code className="text-base">{visible(id)}</code> : wordsOf(entry.action)}
+      title={
+        entry === undefined ? (
+          <code className="text-base">{visible(id)}</code>
+        ) : (
+          visible(wordsOf(entry.action))
+        )
+      }
       back={back}
       actions={entry === undefined ? undefined : <EntryActions entry={entry} cursor={cursor} />}
     >

@@ -21,13 +21,30 @@ export function ActivityFilters({ filters, onChange }: Props) {
   const isPreset = until === undefined && TIMES.some(([value]) => value === since)
   return (
     <div className="flex flex-wrap gap-2">
-      <NameFilter label="Agent" value={filters.agent} onChange={(agent) => onChange({ agent })} isFirst />
-      <NameFilter label="Backend" value={filters.backend} onChange={(backend) => onChange({ backend })} />
-      <NameFilter label="Who did it" value={filters.actor} onChange={(actor) => onChange({ actor })} />
+      <NameFilter
+        label="Agent"
+        value={filters.agent}
+        onChange={(agent) => onChange({ agent })}
+        isFirst
+        width="w-36!"
+      />
+      <NameFilter
+        label="Backend"
+        value={filters.backend}
+        onChange={(backend) => onChange({ backend })}
+        width="w-36!"
+      />
+      <NameFilter
+        label="Who did it"
+        value={filters.actor}
+        onChange={(actor) => onChange({ actor })}
+        width="w-36!"
+      />
       <NameFilter
         label="Credential"
         value={filters.credential}
         onChange={(credential) => onChange({ credential })}
+        width="w-36!"
       />
       <ActionFilter value={filters.action} onChange={(action) => onChange({ action })} />
       <Select
@@ -80,7 +97,7 @@ function ActionFilter(props: {
   return (
     <Select
       aria-label="What happened"
-      className="w-52!"
+      className="w-44!"
       value={props.value ?? ''}
       onChange={({ target }) => props.onChange(target.value || undefined)}
     >

@@ -24,6 +24,7 @@ export function Plot({ points, height, onPoint, onBrush }: Props) {
   const point = useEffectEvent(onPoint)
   const brush = useEffectEvent(onBrush)
   const current = useEffectEvent(() => dataOf(points))
+  const step = points.stepSeconds
   const keys = points.lines.map(({ key }) => key).join(' ')
   // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are those of the theme
   useEffect(() => {
@@ -32,6 +33,7 @@ export function Plot({ points, height, onPoint, onBrush }: Props) {
     const one = new UPlot(
       optionsOf({
         keys: keys.split(' '),
+        step,
         width: element.clientWidth,
         height,
         colours: coloursIn(element),
@@ -49,7 +51,7 @@ export function Plot({ points, height, onPoint, onBrush }: Props) {
       observer.disconnect()
       one.destroy()
     }
-  }, [theme, keys, height])
+  }, [theme, keys, step, height])
   useDrawn(plot, points)
   return <div ref={box} className="h-full w-full overflow-hidden" />
 }
@@ -68,6 +70,7 @@ const dataOf = ({ times, lines }: Points): UPlot.AlignedData => [
 
 interface Wanted {
   readonly keys: readonly string[]
+  readonly step: number
   readonly width: number
   readonly height: number
   readonly colours: Colours
@@ -76,7 +79,7 @@ interface Wanted {
   readonly onBrush: Props['onBrush']
 }
 
-function optionsOf({ keys, width, height, colours, font, onPoint, onBrush }: Wanted): UPlot.Options {
+function optionsOf({ keys, step, width, height, colours, font, onPoint, onBrush }: Wanted): UPlot.Options {
   const series: Readonly<Record<string, UPlot.Series>> = {
     issued: { fill: colours.accent, width: 0, ...bars(0.75, 18) },
     ended: { stroke: colours.muted, width: 1.5, dash: [4, 3], ...steps() },
@@ -91,7 +94,11 @@ function optionsOf({ keys, width, height, colours, font, onPoint, onBrush }: Wan
     // Times are UTC everywhere in the console.
     tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC'),
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
-    scales: { y: { range: (_, _least, most) => [0, Math.max(4, Math.ceil(most * 1.08))] } },
+    // The last count needs room, too: it stands at the beginning of its time.
+    scales: {
+      x: { range: (_, first, last) => [first, last + step] },
+      y: { range: (_, _least, most) => [0, Math.max(4, Math.ceil(most * 1.08))] },
+    },
     axes: [
       {
         ...axis,

@@ -28,7 +28,8 @@ const REASONS: Readonly<Record<string, string>> = {
 
 type Tell = (entry: AuditEntry) => { title: string; text?: string }
 
-const by = (entry: AuditEntry) => `by ${actorOf(entry)}`
+const by = (entry: AuditEntry) =>
+  entry.actor === 'local' ? 'on the server’s own machine' : `by ${actorOf(entry)}`
 const text = (entry: AuditEntry, name: string): string | undefined => {
   const value = entry.details?.[name]
   return typeof value === 'string' ? value : undefined

@@ -7,7 +7,7 @@ import { useKeepingQuery } from '../../ui/address.ts'
 import { visible } from '../../ui/hostile.ts'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Sheet } from '../../ui/page.tsx'
-import { type Look, Status } from '../../ui/status.tsx'
+import { Mark } from '../../ui/status.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
 import { type Chapter, storyOf } from './story.ts'
@@ -80,15 +80,6 @@ function ChapterLine({ chapter }: { readonly chapter: Chapter }) {
         )}
       </div>
     </li>
-  )
-}
-
-/** Its words stand beside it. */
-function Mark({ look }: { readonly look: Look }) {
-  return (
-    <span aria-hidden="true" className="leading-5">
-      <Status look={look}>{''}</Status>
-    </span>
   )
 }
 

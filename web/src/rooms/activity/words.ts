@@ -96,5 +96,5 @@ export function factOf({ details, scopes, action }: AuditEntry): string {
 export function actorOf({ actor, agent_id, agent_name }: AuditEntry): string {
   if (actor.startsWith('operator:')) return actor.slice('operator:'.length)
   if (actor === agent_id && agent_name !== null) return agent_name
-  return actor === 'system' ? 'Mayfly' : actor === 'local' ? 'the server’s machine' : actor
+  return actor === 'system' ? 'Mayfly' : actor === 'local' ? 'local administrator' : actor
 }
