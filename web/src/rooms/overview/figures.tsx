@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Overview } from '../../../../src/client/wire.ts'
 import { paths } from '../../paths.ts'
-import { type Look, Status } from '../../ui/status.tsx'
+import { type Look, Mark } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { duration } from '../../ui/times.ts'
 import { Area } from './area.tsx'
@@ -23,7 +23,9 @@ export function Figures({ overview }: { readonly overview: Overview }) {
         href={paths.credentials()}
         look={live.total > 0 ? 'ok' : 'off'}
       >
-        of {live.by_backend.length} {live.by_backend.length === 1 ? 'backend' : 'backends'}
+        {live.total === 0
+          ? 'nobody holds one'
+          : `of ${live.by_backend.length} ${live.by_backend.length === 1 ? 'backend' : 'backends'}`}
       </Figure>
       <Figure
         name="Decisions that wait"
@@ -57,6 +59,13 @@ export function Figures({ overview }: { readonly overview: Overview }) {
   )
 }
 
+const COLOURS = {
+  ok: 'text-muted',
+  off: 'text-muted',
+  wait: 'font-medium text-wait',
+  bad: 'font-semibold text-bad',
+} as const
+
 interface FigureProps {
   readonly name: string
   readonly count: number | string
@@ -68,8 +77,9 @@ interface FigureProps {
 function Figure({ name, count, href, look, children }: FigureProps) {
   return (
     <div className="grid content-start gap-1 border-line px-4 py-3 max-md:odd:border-r max-md:[&:nth-child(n+3)]:border-t md:not-last:border-r">
-      <Link href={href} className="w-fit hover:underline">
-        <Status look={look}>{name}</Status>
+      <Link href={href} className={`flex w-fit items-baseline gap-1.5 hover:underline ${COLOURS[look]}`}>
+        <Mark look={look} />
+        {name}
       </Link>
       <p className="text-xl font-semibold tabular-nums">
         {typeof count === 'number' ? count.toLocaleString('en') : count}
@@ -89,6 +99,7 @@ const Since = ({ at, children }: { readonly at: string; readonly children: strin
 export function Day({ overview }: { readonly overview: Overview }) {
   const { total, history } = overview.live
   const most = Math.max(total, ...history.map(({ count }) => count))
+  if (most === 0) return null
   return (
     <section aria-label="Live credentials over the last 24 hours">
       <div className="flex items-baseline justify-between gap-4">
