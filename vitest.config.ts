@@ -27,7 +27,13 @@ const long = LONG
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts', 'web/**/*.test.ts'],
+    include: [
+      'src/**/*.test.ts',
+      'test/**/*.test.ts',
+      'scripts/**/*.test.ts',
+      'bench/**/*.test.ts',
+      'web/**/*.test.ts',
+    ],
     exclude: [...configDefaults.exclude, ...absent, ...long, ...without.keys()],
     reporters: ['default', slowest, recordTried, reportLeftOut(without)],
     globalSetup: ['test/support/shared-postgres.ts'],

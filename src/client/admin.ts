@@ -1,4 +1,5 @@
 import type { Authorizer } from './authorize.ts'
+import { type FollowOptions, followEvents } from './events.ts'
 import { pages } from './paging.ts'
 import { createPeople } from './people.ts'
 import { type Route, requestThrough } from './routes.ts'
@@ -16,6 +17,10 @@ export interface ChangeOptions extends CheckOptions {
 /** `force`: revokes the credentials that are alive first. */
 export interface ForceOptions extends CallOptions {
   readonly force?: boolean | undefined
+}
+
+export interface EventOptions extends FollowOptions {
+  readonly filter?: wire.EventFilter | undefined
 }
 
 type Page = wire.PageOptions
@@ -63,6 +68,7 @@ export function createAdmin(authorizer: Authorizer) {
       request('GET /v1/admin/activity', { query, ...options }),
     /** What is alive, what waits and what cannot be ended. */
     overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
+    ...createLive(authorizer),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
       list: (filter: wire.PendingFilter = {}, page: Page = {}) => list('GET /v1/admin/pending', filter, page),
@@ -112,6 +118,33 @@ export function createAdmin(authorizer: Authorizer) {
       /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
       rotate: (body: { grace?: string | undefined } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
+    },
+  }
+}
+
+function createLive(authorizer: Authorizer) {
+  const request = requestThrough(authorizer)
+  return {
+    /** What happens from now on, or after `cursor`, over as many connections as it takes. */
+    events: ({ filter, ...options }: EventOptions = {}) =>
+      followEvents(async (last, signal) => {
+        const headers = { accept: 'text/event-stream', ...(last && { 'last-event-id': last }) }
+        const call = {
+          method: 'GET',
+          path: '/v1/admin/events',
+          query: { ...filter },
+          headers,
+          signal,
+        } as const
+        return (await authorizer.stream(call)).body
+      }, options),
+    /** The audit as a file of any size, newest first. */
+    exportAudit: async (asked: wire.AuditExport, options: CallOptions = {}) => {
+      const { url } = await request('POST /v1/admin/audit/export', { body: asked, ...options })
+      // The client never follows an address that it was sent.
+      const ticket = new URL(url, 'http://localhost').searchParams.get('ticket')
+      const call = { method: 'GET', path: '/v1/admin/audit/export', query: { ticket }, ...options } as const
+      return (await authorizer.stream(call)).body
     },
   }
 }

@@ -162,10 +162,16 @@ export interface Notifier {
   stop(): Promise<void>
 }
 
+/** An entry, and the place from which a stream goes on after it: the body of an id. */
+export interface PlacedEntry {
+  readonly entry: AuditEntry
+  readonly place: string
+}
+
 /** The end of a stream that the feed writes to. None of these throws or waits. */
 export interface LiveStream {
-  /** `place`: the body of an id, from which the stream goes on after this entry. `isWhole`: the reader may see all of it. */
-  entry(entry: AuditEntry, isWhole: boolean, place: string): void
+  /** At least one, oldest first. Many streams get the same array. `isWhole`: the reader may see all of each. */
+  entries(placed: readonly PlacedEntry[], isWhole: boolean): void
   /** Nothing has happened, or the stream has just begun: it goes on from here. */
   keep(place: string): void
   /** Entries were left out. */
@@ -181,12 +187,12 @@ export interface Follower {
 /** Tells streams what appears in the audit. One reader of the store for all streams of the node, while there are any. */
 export interface Feed {
   /**
-   * `after`: the body of an id that the stream goes on from; without, it begins now. The stream ends when what its caller was
+   * `matches`: undefined for everything. `after`: the body of an id that the stream goes on from; without, it begins now. The stream ends when what its caller was
    * admitted by does. Throws `rate_limited`.
    */
   join(
     by: { readonly caller: Caller; readonly bearer: string | undefined },
-    matches: (entry: AuditEntry) => boolean,
+    matches: ((entry: AuditEntry) => boolean) | undefined,
     after: string | undefined,
     stream: LiveStream,
   ): Follower

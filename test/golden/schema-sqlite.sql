@@ -273,7 +273,7 @@ CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id I
 CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped');
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL;
+CREATE INDEX credentials_living ON credentials (agent_id, id, ended_at) WHERE ended_at IS NULL;
 CREATE INDEX credentials_revoked ON credentials (backend_uid, expires_at) WHERE state = 'revoked' AND revocation = 'none';
 CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;

@@ -6,14 +6,16 @@ export interface AnsweringProxy extends AsyncDisposable {
   readonly url: string
 }
 
-/** Passes requests on to an HTTP server, but for those that `answer` answers in its place. */
+type Answer = { status: number; body?: string } | undefined
+
+/** Passes requests on to an HTTP server, but for those that `answer` answers in its place; it may take its time. */
 export async function startAnsweringProxy(
   upstream: string,
-  answer: (method: string, path: string) => { status: number; body?: string } | undefined,
+  answer: (method: string, path: string) => Answer | Promise<Answer>,
 ): Promise<AnsweringProxy> {
-  const proxy = createServer((incoming, outgoing) => {
+  const proxy = createServer(async (incoming, outgoing) => {
     const { method = '', url: path = '', headers } = incoming
-    const own = answer(method, path)
+    const own = await answer(method, path)
     if (own !== undefined) {
       incoming.resume()
       outgoing.writeHead(own.status).end(own.body)

@@ -27,7 +27,7 @@ export function Field({ label, hint, error, children }: FieldProps) {
 }
 
 const BOX =
-  'w-full rounded-sm border border-edge/60 bg-surface px-2.5 text-base text-ink aria-invalid:border-bad disabled:opacity-60'
+  'w-full rounded-sm border border-edge bg-surface px-2.5 text-base text-ink aria-invalid:border-bad disabled:opacity-60'
 
 export const Input = (props: ComponentProps<'input'>) => (
   <input autoComplete="off" spellCheck={false} {...props} className={`${BOX} h-9 ${props.className ?? ''}`} />

@@ -74,7 +74,6 @@ export function List<T>(props: Props<T>) {
     J: () => move(at + 1),
     K: () => move(at - 1),
     X: toggle === undefined ? undefined : act(toggle),
-    Enter: document.activeElement === scroller.current ? act(onOpen) : undefined,
   })
   const onKeyDown = (event: KeyboardEvent) => {
     const to = {

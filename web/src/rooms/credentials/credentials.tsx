@@ -17,7 +17,7 @@ import { Life, Time } from '../../ui/time.tsx'
 import { CredentialDetail } from './detail.tsx'
 import { EndAll, EndSelected } from './end.tsx'
 import { CredentialFilters, FILTERS, queryOf } from './filters.tsx'
-import { CredentialStatus } from './status.tsx'
+import { CredentialStatus, isUnended } from './status.tsx'
 
 const COLUMNS: readonly Column<Token>[] = [
   { name: 'Agent', width: 'minmax(0, 1.4fr)', cell: ({ agent_name }) => <Name text={agent_name} /> },
@@ -108,7 +108,7 @@ export function Credentials() {
               columns={COLUMNS}
               keyOf={(row) => row.id}
               nameOf={(row) => `${row.id} of ${row.agent_name}`}
-              isBad={(row) => row.stuck === true}
+              isBad={isUnended}
               openKey={id}
               onOpen={(row) => go(keep(paths.credential(row.id)))}
               more={

@@ -15,7 +15,7 @@ import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Detail } from '../../ui/page.tsx'
 import { Scopes } from '../../ui/scopes.tsx'
 import { Life, Time } from '../../ui/time.tsx'
-import { CredentialStatus } from './status.tsx'
+import { CredentialStatus, isUnended } from './status.tsx'
 
 /** One credential: what it is, and where its end stands upstream. */
 export function CredentialDetail({ id, back }: { readonly id: string; readonly back: string }) {
@@ -74,12 +74,12 @@ export function CredentialDetail({ id, back }: { readonly id: string; readonly b
 function CredentialFacts({ row }: { readonly row: Token }) {
   return (
     <>
-      {row.stuck === true && (
+      {isUnended(row) && (
         <div role="alert" className="rounded-sm border-l-4 border-bad bg-bad-soft px-3 py-2">
           <p className="font-semibold text-bad">The upstream has not ended it.</p>
           <p>
-            {row.failure ?? 'no reason known'}, after {row.attempts ?? 0} tries. Next try{' '}
-            <Time at={row.next_try} none="is not planned" />.
+            {row.failure ?? 'no reason known'}, after {row.attempts ?? 1}{' '}
+            {row.attempts === 1 ? 'try' : 'tries'}. Next try <Time at={row.next_try} none="is not planned" />.
           </p>
         </div>
       )}
