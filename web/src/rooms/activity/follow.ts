@@ -1,4 +1,5 @@
 import { type UIEvent, useEffect, useRef, useState } from 'react'
+import type { LiveEntry } from '../../../../src/client/events.ts'
 import type { AuditEntry } from '../../../../src/client/wire.ts'
 import { listOptions, queries, refresh, useRead } from '../../api/queries.ts'
 import { useLive } from '../../live/live.ts'
@@ -60,7 +61,8 @@ export function useFollow(filters: Filters, isOn: boolean) {
     else setWaiting(held.current.length)
   }
   useLive((entry) => {
-    if (!isOn || !matches(entry, filters, actor.data?.id)) return
+    // Whoever sees this room sees all of an entry.
+    if (!isOn || !isWhole(entry) || !matches(entry, filters, actor.data?.id)) return
     held.current.push(entry)
     if (held.current.length > 2 * MOST_FOLLOWED) held.current = held.current.slice(-MOST_FOLLOWED)
     timer.current ??= setTimeout(draw, DRAW_MS)
@@ -85,4 +87,8 @@ export function useFollow(filters: Filters, isOn: boolean) {
     if (isOn && isAtTop.current && held.current.length > 0) show()
   }
   return { waiting, show, onScrollCapture }
+}
+
+function isWhole(entry: LiveEntry): entry is AuditEntry {
+  return entry.actor !== undefined
 }
