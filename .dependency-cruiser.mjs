@@ -95,6 +95,19 @@ export default {
       '^src/jobs/',
       '^src/(jobs|core|domain|log)/|^src/backends/open-backends.ts$|^src/store/(tables/sealed|schema/rows).ts$',
     ),
+    {
+      name: 'the-console-imports-the-client',
+      severity: 'error',
+      from: { path: '^web/', pathNot: notTests },
+      to: { path: '^(src|test|bench|scripts)/', pathNot: '^src/(client|api)/' },
+    },
+    {
+      // What the interface is, the console knows as types: the schemas are a validator's, and large.
+      name: 'the-console-takes-types-of-the-interface',
+      severity: 'error',
+      from: { path: '^web/' },
+      to: { path: '^src/api/', dependencyTypesNot: ['type-only'] },
+    },
     allow('client-imports-api', '^src/client/', '^src/(client|api)/|^src/domain/abort\\.ts$'),
     // An agent's machine runs these.
     allow(

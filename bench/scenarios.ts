@@ -1,11 +1,14 @@
 import type { Scenario } from './scenario.ts'
 import { accountKinds } from './scenarios/account-kinds.ts'
+import { activity } from './scenarios/activity.ts'
 import { agentChurn } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
+import { events } from './scenarios/events.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { observed } from './scenarios/observed.ts'
+import { people } from './scenarios/people.ts'
 import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
 import { silentNameServer } from './scenarios/silent-name-server.ts'
@@ -25,7 +28,10 @@ export const SCENARIOS: readonly Scenario[] = [
   localAdmin,
   agentChurn,
   auditQuery,
+  activity,
   observed,
+  people,
+  events,
   sweep,
   slowUpstream,
   silentNameServer,

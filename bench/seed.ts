@@ -4,8 +4,17 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { encodeTail, encodeTime } from '../src/domain/ids.ts'
+import { SESSION_MS } from '../src/domain/limits.ts'
 import { columnNames, columnTypes } from '../src/store/schema/columns.ts'
-import type { AgentRow, AuditRow, CredentialRow, Table } from '../src/store/schema/rows.ts'
+import type {
+  AgentRow,
+  AuditRow,
+  CredentialRow,
+  OperatorRow,
+  PasskeyRow,
+  SessionRow,
+  Table,
+} from '../src/store/schema/rows.ts'
 
 export interface Where {
   readonly dataDir: string
@@ -71,8 +80,81 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       previous_bearer_hash: null,
       previous_secret_hash: null,
       previous_until: null,
+      owner: null,
     }
   })
+}
+
+export interface People {
+  readonly operators: OperatorRow[]
+  readonly passkeys: PasskeyRow[]
+  readonly sessions: SessionRow[]
+}
+
+/** Operators who each have a passkey and as many sessions, all used just now; what they log in with is discarded. */
+export function loggedIn(count: number, sessionsOfEach: number, now: number): People {
+  const people: People = { operators: [], passkeys: [], sessions: [] }
+  for (let n = 0; n < count; n += 1) {
+    const operator = operatorAt(n, sessionsOfEach, now)
+    const passkey = passkeyOf(operator, n, now)
+    people.operators.push(operator)
+    people.passkeys.push(passkey)
+    for (let each = 0; each < sessionsOfEach; each += 1)
+      people.sessions.push(sessionOf(passkey, n * sessionsOfEach + each, now))
+  }
+  return people
+}
+
+function operatorAt(n: number, logins: number, now: number): OperatorRow {
+  const name = `seeded-${n}`
+  return {
+    id: `op_${bodyAt(now - 2_000, n)}`,
+    email: `${name}@example.com`,
+    name,
+    scopes: '["admin:*"]',
+    backend_scopes: '["*"]',
+    version: 1,
+    logins,
+    created_at: now - 2_000,
+    created_by: 'local',
+    joined_at: now - 1_000,
+    last_login_at: now,
+    ended_at: null,
+  }
+}
+
+function passkeyOf({ id }: OperatorRow, n: number, now: number): PasskeyRow {
+  return {
+    id: `pk_${bodyAt(now - 1_000, n)}`,
+    operator_id: id,
+    credential_id: randomText(n),
+    name: 'laptop',
+    public_key: randomText(n),
+    counter: 0,
+    backup: 'none',
+    transports: '["internal"]',
+    rp_id: 'localhost',
+    created_at: now - 1_000,
+    last_used_at: now,
+  }
+}
+
+function sessionOf({ id, operator_id }: PasskeyRow, n: number, now: number): SessionRow {
+  return {
+    id: `ses_${bodyAt(now, n)}`,
+    operator_id,
+    secret_hash: randomText(n),
+    key_hash: randomText(n + 1),
+    method: 'passkey',
+    passkey_id: id,
+    version: 1,
+    created_at: now,
+    last_used_at: now,
+    expires_at: now + SESSION_MS,
+    may_register_until: null,
+    ip_address: '10.0.0.1',
+    user_agent: 'Mozilla/5.0',
+  }
 }
 
 /** Prefers the first few of the list. */
@@ -115,6 +197,7 @@ export function credentialAt(
     stuck_at: null,
     secret_hash: randomText(n),
     handle: null,
+    failure: null,
   }
 }
 

@@ -10,9 +10,11 @@ interface Locked {
 const HEAD = `Mayfly
 Licensed under the Apache License, Version 2.0; see LICENSE.
 
-The package of npm contains no third-party code. npm installs the packages below beside it. Each is under its own
-licence; the text is in its folder under node_modules. The executable contains these packages and Node.js, and comes with
-their licences.
+npm installs the packages below beside the package of npm. Each is under its own licence; the text is in its folder under
+node_modules. The executable contains these packages and Node.js, and comes with their licences.
+
+The files of the console contain parts of further packages, and the font Inter. dist/web/LICENSES.json lists them with
+their licences: MIT, 0BSD, the Unlicense, and for Inter the SIL Open Font License 1.1.
 
 openpgp is under the GNU Lesser General Public License, version 3.0 or later. Mayfly uses it unchanged, as a library that
 it loads at run time from its own package. You can replace it there with a modified version.

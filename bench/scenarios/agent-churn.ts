@@ -25,7 +25,7 @@ export const agentChurn: Scenario = {
 }
 
 async function churnRow(bench: Bench, checkout: Checkout, store: string, url?: string): Promise<Row> {
-  const target = await issueTarget(bench, checkout, url)
+  const target = await issueTarget(bench, checkout, { databaseUrl: url })
   const loader = startLoader()
   const burst = () => burstOf(loader, target, GOAL_CLIENTS, bench.pace)
   await burst()

@@ -6,7 +6,7 @@ import { freshDatabase } from '../postgres.ts'
 import { temporaryDirectory } from '../processes.ts'
 import { atMost, baselineRows, type Row } from '../report.ts'
 import type { Bench, Scenario } from '../scenario.ts'
-import { addAgents, BACKEND, type Checkout, SCOPES, startOurs } from '../server.ts'
+import { addAgents, BACKEND, type Checkout, SCOPES, type ServerOptions, startOurs } from '../server.ts'
 
 /** Enough that no agent comes near its limit of active credentials. */
 export const AGENTS = 64
@@ -28,15 +28,14 @@ export interface IssueTarget extends RunningTarget {
   readonly dataDir: string
 }
 
-/** A new server whose agents issue credentials. */
+/** A new server whose agents issue credentials, on a new store unless one is given. */
 export async function issueTarget(
   bench: Bench,
   checkout: Checkout,
-  databaseUrl?: string,
-  environment: Readonly<Record<string, string>> = {},
+  options: Partial<Pick<ServerOptions, 'dataDir' | 'databaseUrl' | 'environment'>> = {},
 ): Promise<IssueTarget> {
-  const dataDir = temporaryDirectory(bench.directory)
-  const server = await startOurs({ ...bench, checkout, dataDir, databaseUrl, environment })
+  const { dataDir = temporaryDirectory(bench.directory) } = options
+  const server = await startOurs({ ...bench, ...options, checkout, dataDir })
   const agents = await addAgents(server, AGENTS)
   return {
     dataDir,
@@ -75,7 +74,8 @@ async function issue(
   newDatabase: () => Promise<string | undefined>,
   goal: number,
 ): Promise<Row[]> {
-  const open = async (checkout: Checkout) => issueTarget(bench, checkout, await newDatabase())
+  const open = async (checkout: Checkout) =>
+    issueTarget(bench, checkout, { databaseUrl: await newDatabase() })
   if (bench.against !== undefined) return burstsAgainst(bench, bench.against, title, open)
   const ours = await open(bench.checkout)
   const bare = await startBaseline(ours)

@@ -34,7 +34,8 @@ async function traced(bench: Bench): Promise<Row[]> {
   })
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
   const endpoint = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
-  const ours = await issueTarget(bench, bench.checkout, undefined, { MAYFLY_OTLP_ENDPOINT: endpoint })
+  const environment = { MAYFLY_OTLP_ENDPOINT: endpoint }
+  const ours = await issueTarget(bench, bench.checkout, { environment })
   const plain = await issueTarget(bench, bench.checkout)
   const comparisons = await alternateBursts(title, ours, plain, atGoal(bench.pace), bench.say)
   await Promise.all([ours.stop(), plain.stop()])

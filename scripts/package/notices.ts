@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { productionPackages } from '../notice.ts'
+import { packagesOfConsole } from '../web/packages.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -16,6 +17,8 @@ export async function renderThirdParty(work: string): Promise<string> {
   const parts = [section(`Node.js ${process.versions.node}`, licenseOfNode(work))]
   for (const { path, name, version, license } of await productionPackages())
     parts.push(section(`${name} ${version} (${license})`, await licenseOf(join(ROOT, path))))
+  for (const { name, version, identifier, text } of packagesOfConsole())
+    parts.push(section(`${name} ${version} (${identifier})`, text ?? `Licence: ${identifier}.`))
   return [HEAD, ...parts].join('\n')
 }
 

@@ -4,19 +4,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib'
 import { isNewerThan } from './newest.ts'
+import { addPackagesOfStyles, LICENSES } from './packages.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const OUT = join(ROOT, 'dist', 'web')
 const STAMP = join(OUT, '.built')
-const SOURCES = [
-  'web',
-  'src/client',
-  'src/api',
-  'src/domain/abort.ts',
-  'scripts/web',
-  'package.json',
-  'tsconfig.json',
-]
+const SOURCES = ['web', 'src/client', 'src/api', 'src/domain', 'scripts/web', 'package.json', 'tsconfig.json']
 
 /** Fonts and pictures are packed already. */
 const PACKABLE = /\.(?:js|css|svg|json)$/
@@ -41,13 +34,20 @@ export async function buildWeb(): Promise<void> {
       root,
       configLoader: 'native',
       logLevel: 'warn',
-      build: { outDir: work, emptyOutDir: true },
+      build: {
+        outDir: work,
+        emptyOutDir: true,
+        license: { fileName: LICENSES },
+        // A slow machine is nothing to warn of.
+        rolldownOptions: { checks: { pluginTimings: false } },
+      },
     })
     await Promise.all(
       globSync('assets/**', { cwd: work })
         .filter((name) => PACKABLE.test(name))
         .map((name) => pack(join(work, name))),
     )
+    addPackagesOfStyles(work)
     await writeFile(join(work, '.built'), '')
     replace(OUT, work)
   } finally {

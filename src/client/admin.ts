@@ -1,4 +1,5 @@
 import type { Authorizer } from './authorize.ts'
+import { type FollowOptions, followEvents } from './events.ts'
 import { pages } from './paging.ts'
 import { createPeople } from './people.ts'
 import { type Route, requestThrough } from './routes.ts'
@@ -16,6 +17,10 @@ export interface ChangeOptions extends CheckOptions {
 /** `force`: revokes the credentials that are alive first. */
 export interface ForceOptions extends CallOptions {
   readonly force?: boolean | undefined
+}
+
+export interface EventOptions extends FollowOptions {
+  readonly filter?: wire.EventFilter | undefined
 }
 
 type Page = wire.PageOptions
@@ -42,6 +47,7 @@ export function createAdmin(authorizer: Authorizer) {
       delete: (name: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/agents/:name', { id: name, ...options }),
     },
+    ...createServer(authorizer),
     backends: createBackends(authorizer),
     kinds: (page: Page = {}) => list('GET /v1/admin/kinds', {}, page),
     tokens: {
@@ -61,8 +67,7 @@ export function createAdmin(authorizer: Authorizer) {
     /** How many entries the audit has, by time, backend and action. */
     activity: (query: wire.ActivityFilter = {}, options: CallOptions = {}) =>
       request('GET /v1/admin/activity', { query, ...options }),
-    /** What is alive, what waits and what cannot be ended. */
-    overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
+    ...createLive(authorizer),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
       list: (filter: wire.PendingFilter = {}, page: Page = {}) => list('GET /v1/admin/pending', filter, page),
@@ -73,11 +78,6 @@ export function createAdmin(authorizer: Authorizer) {
       reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/reject', { id, body, ...options }),
     },
-    notify: {
-      /** Sends a test message to this receiver, once; the answer says whether it took it. */
-      test: (name: string, options: CallOptions = {}) =>
-        request('POST /v1/admin/notify/:name/test', { id: name, ...options }),
-    },
     policies: (page: Page = {}) => list('GET /v1/admin/policies', {}, page),
     /** What a policy would decide about an enrollment with this name and these scopes, and why. */
     explainPolicy: (
@@ -87,8 +87,19 @@ export function createAdmin(authorizer: Authorizer) {
       const query = { name: asked.name, scope: asked.scopes }
       return request('GET /v1/admin/policies/explain', { query, ...options })
     },
+  }
+}
+
+function createServer(authorizer: Authorizer) {
+  const request = requestThrough(authorizer)
+  return {
+    notify: {
+      /** Sends a test message to this receiver, once; the answer says whether it took it. */
+      test: (name: string, options: CallOptions = {}) =>
+        request('POST /v1/admin/notify/:name/test', { id: name, ...options }),
+    },
     plugins: {
-      list: (page: Page = {}) => list('GET /v1/admin/plugins', {}, page),
+      list: (page: Page = {}) => pages(authorizer, 'GET /v1/admin/plugins', {}, page),
       /** Pins a file that lies in the directory of plugins under its hash. Only over `admin.sock`. */
       add: (body: wire.AddPlugin, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins', { body, ...options }),
@@ -106,12 +117,41 @@ export function createAdmin(authorizer: Authorizer) {
     reload: (options: CallOptions = {}) => request('POST /v1/admin/reload', options),
     keys: {
       /** The public signing keys of all agents. */
-      list: (page: Page = {}) => list('GET /v1/admin/keys', {}, page),
+      list: (page: Page = {}) => pages(authorizer, 'GET /v1/admin/keys', {}, page),
       /** The keys that sign access tokens or still verify them, the one that signs first. */
       issuer: (options: CallOptions = {}) => request('GET /v1/admin/keys/issuer', options),
       /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
       rotate: (body: { grace?: string | undefined } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
+    },
+    /** What is alive, what waits and what cannot be ended. */
+    overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
+  }
+}
+
+function createLive(authorizer: Authorizer) {
+  const request = requestThrough(authorizer)
+  return {
+    /** What happens from now on, or after `cursor`, over as many connections as it takes. */
+    events: ({ filter, ...options }: EventOptions = {}) =>
+      followEvents(async (last, signal) => {
+        const headers = { accept: 'text/event-stream', ...(last && { 'last-event-id': last }) }
+        const call = {
+          method: 'GET',
+          path: '/v1/admin/events',
+          query: { ...filter },
+          headers,
+          signal,
+        } as const
+        return (await authorizer.stream(call)).body
+      }, options),
+    /** The audit as a file of any size, newest first. */
+    exportAudit: async (asked: wire.AuditExport, options: CallOptions = {}) => {
+      const { url } = await request('POST /v1/admin/audit/export', { body: asked, ...options })
+      // The client never follows an address that it was sent.
+      const ticket = new URL(url, 'http://localhost').searchParams.get('ticket')
+      const call = { method: 'GET', path: '/v1/admin/audit/export', query: { ticket }, ...options } as const
+      return (await authorizer.stream(call)).body
     },
   }
 }

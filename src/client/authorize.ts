@@ -1,12 +1,15 @@
 import { AccessTokens, type TokenCache } from './access-tokens.ts'
 import { MayflyError } from './errors.ts'
 import { type Auth, logIn, type TokenAnswer, type TokenRequest } from './log-in.ts'
-import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
+import { type Call, type CallOptions, openStream, type Reply, type Sender, send } from './send.ts'
+import type { StreamReply } from './transport.ts'
 
 /** Sends calls with the right `Authorization`. */
 export interface Authorizer {
   /** Like `send`. Logs in first if need be, and once more if the server refuses the login or a scope of it. */
   call<T>(call: Call): Promise<Reply<T>>
+  /** As `call`, for a reply of any length. */
+  stream(call: Call): Promise<StreamReply>
   /** Makes calls log in again once this request for scopes is decided. */
   watchRequest(id: string): Promise<void>
   /** Asks the token endpoint for a token that nothing keeps. */
@@ -23,27 +26,37 @@ export function createAuthorizer(
     logIn(sender, auth, now, request, options)
   if (auth.kind === 'bearer' || auth.kind === 'none') {
     const authorization = auth.kind === 'none' ? undefined : `Bearer ${headerToken(auth.token)}`
-    return { call: (call) => send(sender, call, authorization), watchRequest: async () => {}, requestToken }
+    return {
+      call: (call) => send(sender, call, authorization),
+      stream: (call) => openStream(sender, call, authorization),
+      watchRequest: async () => {},
+      requestToken,
+    }
   }
   const tokens = new AccessTokens(sender, cache, now, (signal) => requestToken({}, { signal }))
   return {
     requestToken,
     watchRequest: (id) => tokens.watch(id),
-    call: (call) => callWithLogin(sender, tokens, call),
+    call: <T>(call: Call) => withLogin(tokens, call, (authorization) => send<T>(sender, call, authorization)),
+    stream: (call) => withLogin(tokens, call, (authorization) => openStream(sender, call, authorization)),
   }
 }
 
 /** A refusal leaves nothing done, so that even a call that is not idempotent may be sent again. */
-async function callWithLogin<T>(sender: Sender, tokens: AccessTokens, call: Call): Promise<Reply<T>> {
+async function withLogin<R>(
+  tokens: AccessTokens,
+  call: Call,
+  sendWith: (authorization: string) => Promise<R>,
+): Promise<R> {
   const first = await tokens.current(call.signal)
   try {
-    return await send<T>(sender, call, `Bearer ${first.token}`)
+    return await sendWith(`Bearer ${first.token}`)
   } catch (error) {
     if (isScopeRefusal(error) ? !first.isKept : !isLoginRefusal(error)) throw error
     const second = await tokens.replace(first, call.signal)
     // The server would refuse, and record, the same scopes again.
     if (isScopeRefusal(error) && second.scope === first.scope) throw error
-    return send<T>(sender, call, `Bearer ${second.token}`)
+    return sendWith(`Bearer ${second.token}`)
   }
 }
 

@@ -5,7 +5,7 @@ import type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
 import { entryPages, pages } from './paging.ts'
 import { requestThrough } from './routes.ts'
 import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
-import { fetchTransport, type Transport } from './transport.ts'
+import { fetchStream, fetchTransport, type StreamTransport, type Transport } from './transport.ts'
 import type {
   AuditFilter,
   EnrollRequest,
@@ -26,9 +26,24 @@ export {
   UnreachableError,
   type UnreachableReason,
 } from './errors.ts'
+export {
+  type FollowOptions,
+  followEvents,
+  type LiveEntry,
+  type LiveEvent,
+  type OpenEvents,
+  readEvents,
+  type ServerEvent,
+} from './events.ts'
 export type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
 export type { Call, CallOptions, Reply } from './send.ts'
-export type { Transport, TransportReply, TransportRequest } from './transport.ts'
+export type {
+  StreamReply,
+  StreamTransport,
+  Transport,
+  TransportReply,
+  TransportRequest,
+} from './transport.ts'
 export type * from './wire.ts'
 
 export interface ClientOptions {
@@ -37,6 +52,8 @@ export interface ClientOptions {
   readonly auth: Auth
   /** `fetch` by default. */
   readonly transport?: Transport | undefined
+  /** For replies of any length; `fetch` by default. */
+  readonly streams?: StreamTransport | undefined
   /** How often to retry a request if that is safe; 3 by default. */
   readonly retries?: number | undefined
   /** For one try. By default as long as the server works on it: after each 30 seconds it must answer `GET /health`. */
@@ -60,6 +77,7 @@ export function createClient(options: ClientOptions) {
   const sender: Sender = {
     server: addressOf(options.server),
     transport: options.transport ?? fetchTransport,
+    streams: options.streams ?? fetchStream,
     userAgent: options.userAgent ?? 'mayfly-client',
     retries: options.retries ?? 3,
     timeoutMs: options.timeoutMs,

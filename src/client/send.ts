@@ -1,6 +1,13 @@
 import { pause } from './abort.ts'
 import { MayflyError, type MayflyErrorCode, UnreachableError } from './errors.ts'
-import type { Transport, TransportReply, TransportRequest } from './transport.ts'
+import {
+  readText,
+  type StreamReply,
+  type StreamTransport,
+  type Transport,
+  type TransportReply,
+  type TransportRequest,
+} from './transport.ts'
 import type { HealthReason } from './wire.ts'
 
 export interface CallOptions {
@@ -30,6 +37,7 @@ export interface Reply<T> {
 export interface Sender {
   readonly server: string
   readonly transport: Transport
+  readonly streams: StreamTransport
   readonly userAgent: string
   /** How often to retry. */
   readonly retries: number
@@ -76,17 +84,37 @@ export async function send<T>(sender: Sender, call: Call, authorization?: string
   }
 }
 
+/** Sends a request once, and resolves with the head of its reply. Throws as `send` does. */
+export async function openStream(sender: Sender, call: Call, authorization?: string): Promise<StreamReply> {
+  const signal = joined(sender.signal, call.signal)
+  const request = await requestOf(sender, call, authorization, signal)
+  const reply = await sender.streams({ ...request, timeoutMs: sender.timeoutMs ?? CHECK_MS })
+  if (reply.status >= 200 && reply.status < 300) return reply
+  throw errorOf({ ...reply, text: await readText(reply) })
+}
+
 async function sendOnce(
   sender: Sender,
   call: Call,
   authorization: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<TransportReply> {
+  const request = await requestOf(sender, call, authorization, signal)
+  const { timeoutMs } = sender
+  return timeoutMs === undefined ? waitFor(sender, request) : sender.transport({ ...request, timeoutMs })
+}
+
+async function requestOf(
+  sender: Sender,
+  call: Call,
+  authorization: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Omit<TransportRequest, 'timeoutMs'>> {
   const form = call.form === undefined ? undefined : new URLSearchParams(await call.form()).toString()
   const json = call.body === undefined ? undefined : JSON.stringify(call.body)
   const contentType = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded'
   const body = form ?? json
-  const request = {
+  return {
     method: call.method,
     url: sender.server + call.path + queryText(call.query),
     headers: {
@@ -99,8 +127,6 @@ async function sendOnce(
     body,
     signal,
   }
-  const { timeoutMs } = sender
-  return timeoutMs === undefined ? waitFor(sender, request) : sender.transport({ ...request, timeoutMs })
 }
 
 /** Waits for the answer while the server answers others: only the server knows how long its upstream may take. */

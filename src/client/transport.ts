@@ -34,17 +34,50 @@ export function replyTooLarge(status: number): MayflyError {
  */
 export type Transport = (request: TransportRequest) => Promise<TransportReply>
 
+export interface StreamReply extends Pick<TransportReply, 'status' | 'header'> {
+  readonly body: ReadableStream<Uint8Array>
+}
+
+/**
+ * As `Transport`, for a reply of any length: resolves with its head, which `timeoutMs` is for. The signal ends the body, too.
+ */
+export type StreamTransport = (request: TransportRequest) => Promise<StreamReply>
+
+/** Uses the `fetch` of the platform. */
+export const fetchStream: StreamTransport = async (request) => {
+  const ending = new AbortController()
+  const stop = () => ending.abort(request.signal?.reason)
+  if (request.signal?.aborted === true) stop()
+  request.signal?.addEventListener('abort', stop, { once: true })
+  const timer = setTimeout(() => ending.abort(new DOMException('timeout', 'TimeoutError')), request.timeoutMs)
+  try {
+    const { status, headers, body } = await fetch(request.url, initOf(request, ending.signal))
+    const empty = () => new ReadableStream<Uint8Array>({ start: (controller) => controller.close() })
+    return { status, header: (name) => headers.get(name) ?? undefined, body: body ?? empty() }
+  } catch (cause) {
+    request.signal?.throwIfAborted()
+    throw new UnreachableError(new URL(request.url).origin, cause)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function initOf({ method, headers, body }: TransportRequest, signal: AbortSignal): RequestInit {
+  return {
+    method,
+    headers: { ...headers },
+    redirect: 'manual',
+    signal,
+    ...(body === undefined ? {} : { body }),
+  }
+}
+
 /** Uses the `fetch` of the platform. */
 export const fetchTransport: Transport = async (request) => {
   const timeout = AbortSignal.timeout(request.timeoutMs)
   try {
-    const response = await fetch(request.url, {
-      method: request.method,
-      headers: { ...request.headers },
-      redirect: 'manual',
-      signal: request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]),
-      ...(request.body === undefined ? {} : { body: request.body }),
-    })
+    const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout])
+    const response = await fetch(request.url, initOf(request, signal))
     const text = await readText(response)
     return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text }
   } catch (cause) {
@@ -54,7 +87,14 @@ export const fetchTransport: Transport = async (request) => {
   }
 }
 
-async function readText({ body, status }: Response): Promise<string> {
+/** The text of a reply that is not long. Throws `MayflyError`. */
+export async function readText({
+  body,
+  status,
+}: {
+  readonly body: ReadableStream<Uint8Array> | null
+  readonly status: number
+}): Promise<string> {
   const reader = body?.getReader()
   const decoder = new TextDecoder()
   let text = ''

@@ -5,6 +5,7 @@ import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as health from '../api/health.ts'
+import type * as live from '../api/live.ts'
 import type * as oauth from '../api/oauth.ts'
 import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
@@ -69,6 +70,8 @@ export type AgentKey = Static<typeof admin.AgentKey>
 export type IssuerKey = Static<typeof admin.IssuerKey>
 export type Setting = Static<typeof admin.Settings>['settings'][number]
 export type Plugin = Static<typeof admin.Plugin>
+export type AuditExport = Sent<Static<typeof live.ExportAudit>>
+export type ExportAddress = Static<typeof live.ExportAddress>
 export type Operator = Static<typeof people.Operator>
 export type InviteOperator = Sent<Static<typeof people.InviteOperator>>
 export type InvitedOperator = Static<typeof people.InvitedOperator>
@@ -80,6 +83,7 @@ type Filter<Query> = Sent<Omit<Query, 'limit' | 'cursor'>>
 
 export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
 export type ActivityFilter = Sent<Static<typeof activity.ActivityQuery>>
+export type EventFilter = Filter<Static<typeof live.EventsQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 

@@ -142,6 +142,7 @@ describe('invalid values', () => {
     ['log_format', ['text']],
     ['access_log', ['yes', '1', 'on', 'TRUE']],
     ['issue_by_get', ['no', '0']],
+    ['console', ['true', 'ON', 'yes', '0']],
     ['audiences', ['a b', 'a:b c', 'a,,b', ':x', 'ä']],
     ['master_key_command', ['a "b"', 'a; b', 'a | b', 'a $(b)', 'a `b`', '[]', '[""]', '[1]', ' ']],
     ['limits.issue_rate', ['10', '10/week', '0/hour', '-1/hour']],

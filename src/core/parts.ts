@@ -2,11 +2,13 @@ import type { BackendDefinition, OpenBackend } from '../backends/open-backends.t
 import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
+import type { Revocations } from '../domain/backend.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
+import type { AgentUse } from '../store/tables/agents.ts'
 import type { Actor, AgentCaller, Caller, LocalCaller } from './caller.ts'
 
 /** The content of an audit entry; who did it, from where and when is added when it is recorded. */
@@ -67,11 +69,11 @@ export interface Client {
   readonly grantsEndAt: number
 }
 
-/** When each agent was last seen. Kept in memory and written every few seconds, so that no request waits for it. */
+/** When and from where each agent was last seen. Kept in memory and written every few seconds, so that no request waits for it. */
 export interface LastUse {
-  touch(agentId: string, now: number): void
-  /** The time that has not been written yet. */
-  get(agentId: string): number | undefined
+  touch(agentId: string, use: AgentUse): void
+  /** What has not been written yet. */
+  get(agentId: string): AgentUse | undefined
   flush(): Promise<void>
 }
 
@@ -145,6 +147,15 @@ export interface Health {
   keepOnly(uids: { has(uid: string): boolean }): void
 }
 
+/** What the tries to end credentials at each upstream have said last, on all nodes. Kept in memory and written every few seconds, so that no revocation waits for it. */
+export interface LastRevocations {
+  succeeded(backendUid: string, at: number): void
+  failed(backendUid: string, failure: NonNullable<Revocations['lastFailure']>): void
+  /** By backend; one of which nothing is known is absent. */
+  all(): Promise<ReadonlyMap<string, Revocations>>
+  flush(): Promise<void>
+}
+
 /** The outcome of a test. */
 export interface Tested {
   readonly isTaken: boolean
@@ -162,10 +173,16 @@ export interface Notifier {
   stop(): Promise<void>
 }
 
+/** An entry, and the place from which a stream goes on after it: the body of an id. */
+export interface PlacedEntry {
+  readonly entry: AuditEntry
+  readonly place: string
+}
+
 /** The end of a stream that the feed writes to. None of these throws or waits. */
 export interface LiveStream {
-  /** `place`: the body of an id, from which the stream goes on after this entry. `isWhole`: the reader may see all of it. */
-  entry(entry: AuditEntry, isWhole: boolean, place: string): void
+  /** At least one, oldest first. Many streams get the same array. `isWhole`: the reader may see all of each. */
+  entries(placed: readonly PlacedEntry[], isWhole: boolean): void
   /** Nothing has happened, or the stream has just begun: it goes on from here. */
   keep(place: string): void
   /** Entries were left out. */
@@ -181,12 +198,12 @@ export interface Follower {
 /** Tells streams what appears in the audit. One reader of the store for all streams of the node, while there are any. */
 export interface Feed {
   /**
-   * `after`: the body of an id that the stream goes on from; without, it begins now. The stream ends when what its caller was
+   * `matches`: undefined for everything. `after`: the body of an id that the stream goes on from; without, it begins now. The stream ends when what its caller was
    * admitted by does. Throws `rate_limited`.
    */
   join(
     by: { readonly caller: Caller; readonly bearer: string | undefined },
-    matches: (entry: AuditEntry) => boolean,
+    matches: ((entry: AuditEntry) => boolean) | undefined,
     after: string | undefined,
     stream: LiveStream,
   ): Follower

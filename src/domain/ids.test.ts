@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { encodeTail, encodeTime, hexOf, ID_PREFIX, type IdKind, isId, lowestBodyAt } from './ids.ts'
+import {
+  encodeTail,
+  encodeTime,
+  hexOf,
+  ID_PREFIX,
+  type IdKind,
+  isId,
+  lowestBodyAt,
+  timeOfBody,
+} from './ids.ts'
 
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 })
 const bytes = fc.uint8Array({ minLength: 13, maxLength: 13 })
@@ -118,5 +127,11 @@ test('the hexadecimal digits of an id are its bits', () => {
       const body = encodeTime(ms) + encodeTail(n, random)
       expect(hexOf(kind, ID_PREFIX[kind] + body)).toBe(value(body).toString(16).padStart(32, '0'))
     }),
+  )
+})
+
+test('reads the time of an id back', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 2 ** 48 - 1 }), (ms) => timeOfBody(lowestBodyAt(ms)) === ms),
   )
 })

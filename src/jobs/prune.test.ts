@@ -5,7 +5,9 @@ import { createAgent } from '../core/agents/create-agent.ts'
 import { deleteAgent } from '../core/agents/end-agent.ts'
 import { enroll } from '../core/enrollments/enroll.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
-import { DAY_MS } from '../domain/limits.ts'
+import { SPANS } from '../domain/activity.ts'
+import { lowestBodyAt } from '../domain/ids.ts'
+import { DAY_MS, MINUTE_MS } from '../domain/limits.ts'
 import { createPrune } from './prune.ts'
 
 const KEPT_MS = 7 * DAY_MS
@@ -26,7 +28,7 @@ const find = (id: string) => test.core.store.enrollments.find(id)
 it('deletes agents and enrollments that ended before the retention', async () => {
   const [old, living, late] = [await create('old'), await create('living'), await create('late')]
   const undecided = await ask('bot')
-  test.core.lastUse.touch(old.id, test.core.store.now())
+  test.core.lastUse.touch(old.id, { at: test.core.store.now(), from: null })
   await test.core.lastUse.flush()
   await end('old')
   test.advance(2 * DAY_MS)
@@ -41,7 +43,7 @@ it('deletes agents and enrollments that ended before the retention', async () =>
     living.id,
     late.id,
   ])
-  expect([await agents.signingKeyOf(old.id), await agents.lastUsed(old.id)]).toEqual([undefined, null])
+  expect([await agents.signingKeyOf(old.id), await agents.lastUse(old.id)]).toEqual([undefined, null])
   expect(await agents.signingKeyOf(late.id)).toBeDefined()
   expect([(await find(undecided))?.status, (await find(waiting))?.status]).toEqual(['expired', 'pending'])
   test.advance(2)
@@ -49,4 +51,28 @@ it('deletes agents and enrollments that ended before the retention', async () =>
   expect(await agents.lastNamed('late')).toBeUndefined()
   expect([await find(undecided), (await find(waiting))?.status]).toEqual([undefined, 'pending'])
   expect(await agents.lastNamed('living')).toBe(living.id)
+})
+
+it('deletes the counts of a time once all of it is before the retention', async () => {
+  const { activity, commit, now } = test.core.store
+  const entry = { id: lowestBodyAt(now()), backend: 'db', action: 'credential.issued' }
+  await commit(activity.count([entry], undefined, entry.id))
+  const kept = async () => {
+    const counts = SPANS.map(async (span) => {
+      let rows = 0
+      for await (const some of activity.rows({ span, from: 0, before: now() })) rows += some.length
+      return rows
+    })
+    return Promise.all(counts)
+  }
+  test.advance(KEPT_MS - 1)
+  await run()
+  expect(await kept()).toEqual([1, 1, 1, 1])
+  test.advance(MINUTE_MS + 1)
+  expect(await run()).toBe(false)
+  expect((await kept())[0]).toBe(0)
+  expect((await kept())[3]).toBe(1)
+  test.advance(DAY_MS)
+  await run()
+  expect(await kept()).toEqual([0, 0, 0, 0])
 })

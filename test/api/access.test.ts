@@ -109,7 +109,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /console/assets/:file': 'public',
 }
 
-/** Operators read and end what is their own; an agent has nothing there, and needs the scope. */
+/** Operators read and end what is their own, or follow what they may read; an agent has nothing there, and needs the scope. */
 const OWN_OF_OPERATORS: Partial<Record<RouteName, string>> = {
   'GET /v1/admin/operators/:id': 'admin:operators:read',
   'GET /v1/admin/operators/:id/passkeys': 'admin:operators:read',
@@ -117,6 +117,7 @@ const OWN_OF_OPERATORS: Partial<Record<RouteName, string>> = {
   'DELETE /v1/admin/operators/:id/sessions': 'admin:operators:write',
   'GET /v1/admin/sessions': 'admin:operators:read',
   'DELETE /v1/admin/sessions/:id': 'admin:operators:write',
+  'GET /v1/admin/events': 'admin:audit:read',
 }
 
 const ADMIN_SCOPES = [...new Set(Object.values(NEEDED))].filter((needed) => needed.startsWith('admin:'))
@@ -156,7 +157,9 @@ async function knock(
     method,
     headers: token === undefined ? {} : { authorization: token },
   })
-  const text = await response.text()
+  // A stream of events has no end.
+  const text = response.ok && name === 'GET /v1/admin/events' ? '' : await response.text()
+  if (text === '') await response.body?.cancel()
   let code: string | undefined
   try {
     code = JSON.parse(text).error?.code

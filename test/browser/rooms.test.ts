@@ -44,13 +44,13 @@ afterAll(async () => {
 
 async function fill(): Promise<void> {
   await app.newBackend({ name: 'orders', description: `${MARKUP} ${BIDI}` })
-  const agent = await app.newAgent({
+  const agent = await app.local.post('/v1/admin/agents', {
     name: 'writer',
     scopes: ['orders'],
     description: `${MARKUP}${BIDI}`,
     owner: `${BIDI}${MARKUP}`,
   })
-  const client = app.as(agent.token)
+  const client = app.as(agent.body.token)
   const issued = await client.post('/api/v1/credentials', {
     backend: 'orders',
     scopes: ['read'],
@@ -135,7 +135,7 @@ test('text of strangers is text: nothing of it runs, turns the line around, or h
   for (const path of paths) {
     await visit(path)
     const text = await page.evaluate<string>('document.body.innerText')
-    expect(text, path).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\ufeff\u0001\u001b]/)
+    expect(text.replaceAll(/[\n\t]/g, ''), path).not.toMatch(/[\p{Cc}\p{Cf}]/u)
     expect(await page.evaluate('window.pwned'), path).toBeUndefined()
     expect(
       await page.evaluate('document.querySelectorAll("main img, main script, main iframe").length'),

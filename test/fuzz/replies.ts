@@ -137,7 +137,9 @@ function checkOAuthError({ status }: RawReply, body: Record<string, unknown>): s
 
 function checkProblem({ status, headers }: RawReply, body: Record<string, unknown>): string | undefined {
   const error = body['error'] as Record<string, unknown>
-  if (Object.keys(body).join() !== 'error' || Object.keys(error).join() !== 'code,message,request_id')
+  // `reason`: only where the upstream of a backend could not be used.
+  const fields = 'reason' in error ? 'code,message,request_id,reason' : 'code,message,request_id'
+  if (Object.keys(body).join() !== 'error' || Object.keys(error).join() !== fields)
     return 'the error does not have the documented form'
   const code = String(error['code'])
   if (!Object.hasOwn(PROBLEMS, code)) return `the code ${code} is undocumented`

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
+import { buffer } from 'node:stream/consumers'
 
 /** A server of a built command, as an operator runs it. */
 export interface BuiltServer {
@@ -67,6 +69,29 @@ export async function startLine(
     },
     logged: () => lines.join('\n'),
   }
+}
+
+/** The status of the console, and of each file that its page names. */
+export async function consoleStatus({ address }: Pick<BuiltServer, 'address'>): Promise<number[]> {
+  const path = '/console/agents/first-agent'
+  // It listens on a port that its issuer does not know, and to which the page would lead.
+  const moved = await fetch(`${address}${path}`, { redirect: 'manual' })
+  const { host } = new URL(moved.headers.get('location') ?? address)
+  const page = await get(`${address}${path}`, { host })
+  const names = [...page.body.toString().matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)]
+  const replies = await Promise.all(
+    names.map(async ([, name = '']) => {
+      const { status, body } = await get(`${address}${name}`, { host, 'accept-encoding': 'br' })
+      return body.length > 0 ? status : 0
+    }),
+  )
+  return [page.status, ...replies]
+}
+
+async function get(url: string, headers: Readonly<Record<string, string>>) {
+  const asked = request(url, { headers, agent: false }).end()
+  const [reply] = (await once(asked, 'response')) as [IncomingMessage]
+  return { status: reply.statusCode ?? 0, body: await buffer(reply) }
 }
 
 /** The status of the documentation for browsers, and of each script that it loads. */

@@ -1,16 +1,30 @@
 import { spawnSync } from 'node:child_process'
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  copyFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundle } from '../../scripts/bundle/bundle.ts'
+import { buildWeb } from '../support/built-web.ts'
 import { run } from '../support/run-program.ts'
 import { poll } from '../support/server-process.ts'
-import { type BuiltServer, docsStatus, startBuilt } from './built-server.ts'
+import { type BuiltServer, consoleStatus, docsStatus, startBuilt } from './built-server.ts'
 
-/** Below the repository, so that Node finds our dependencies from there. */
-const place = fileURLToPath(new URL('../../node_modules/.cache/mayfly-bundle/', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
+/** As `dist`, below the repository, so that Node finds our dependencies from there. */
+const dist = join(root, 'node_modules/.cache/mayfly-bundle')
+const place = join(dist, 'bin')
 const main = join(place, 'mayfly.cjs')
 let home: string
 let server: BuiltServer
@@ -19,7 +33,9 @@ const mayfly = (argv: readonly string[], more: Record<string, string> = {}) =>
   run([process.execPath, main, ...argv], { ...env(), ...more })
 
 beforeAll(async () => {
-  await rm(place, { recursive: true, force: true })
+  await rm(dist, { recursive: true, force: true })
+  await buildWeb()
+  await cp(join(root, 'dist/web'), join(dist, 'web'), { recursive: true })
   await bundle({ form: 'files', version: '9.8.7', directory: place, flags: [] })
   home = await mkdtemp(join(tmpdir(), 'mayfly-bundle-'))
   server = await startBuilt([process.execPath, main], join(home, 'data'), env())
@@ -27,7 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop()
   await rm(home, { recursive: true })
-  await rm(place, { recursive: true })
+  await rm(dist, { recursive: true })
 })
 
 test('the bundle knows its version', async () => {
@@ -37,6 +53,12 @@ test('the bundle knows its version', async () => {
 test('a server and a command from the bundle issue a credential', async () => {
   const got = await mayfly(['get', 'demo'], { MAYFLY_TOKEN: server.token, MAYFLY_SERVER: server.address })
   expect(got).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/), stderr: '' })
+})
+
+test('a server from the bundle has the console', async () => {
+  const status = await consoleStatus(server)
+  expect(status.length).toBeGreaterThan(2)
+  expect(new Set(status)).toEqual(new Set([200]))
 })
 
 test('a server from the bundle has its documentation, keys and signing keys', async () => {

@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parrot } from '../support/plugin-artefact.ts'
-import { type BuiltServer, docsStatus, startLine } from './built-server.ts'
+import { type BuiltServer, consoleStatus, docsStatus, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/package.ts', import.meta.url))
@@ -89,14 +89,15 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
       'fish/vendor_completions.d/mayfly.fish',
     ])
       expect(await readFile(join(share, file), 'utf8')).toContain('mayfly __complete')
-    expect(await readFile(join(share, 'doc/mayfly/THIRD-PARTY-LICENSES'), 'utf8')).toContain('fastify')
+    const licences = await readFile(join(share, 'doc/mayfly/THIRD-PARTY-LICENSES'), 'utf8')
+    for (const name of ['fastify', 'react-dom', 'SIL OPEN FONT LICENSE']) expect(licences).toContain(name)
     const bill = JSON.parse(await readFile(join(share, 'doc/mayfly/sbom.cdx.json'), 'utf8'))
     expect(bill).toMatchObject({
       bomFormat: 'CycloneDX',
       metadata: { component: { name: 'mayfly', version: OLD } },
     })
     const names = bill.components.map(({ name }: { name: string }) => name)
-    for (const name of ['node', 'fastify', 'openpgp']) expect(names).toContain(name)
+    for (const name of ['node', 'fastify', 'openpgp', 'react-dom']) expect(names).toContain(name)
     expect(names).not.toContain('vitest')
     expect(await readFile(join(share, 'doc/mayfly/docs/operations/install.md'), 'utf8')).toContain(
       '# Install',
@@ -131,6 +132,9 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
 
   test('the executable has the documentation, keys and signing keys of the server', async () => {
     expect(new Set(await docsStatus(server))).toEqual(new Set([200]))
+    const console = await consoleStatus(server)
+    expect(console.length).toBeGreaterThan(2)
+    expect(new Set(console)).toEqual(new Set([200]))
     expect(await (await fetch(`${server.address}/.well-known/jwks.json`)).json()).toMatchObject({
       keys: [{ kty: 'RSA', x5c: [expect.any(String)] }],
     })

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../support/app.ts'
 import { run } from '../support/run-program.ts'
-import { type BuiltServer, startLine } from './built-server.ts'
+import { type BuiltServer, consoleStatus, startLine } from './built-server.ts'
 import { makeFreshRoot } from './fresh-root.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -118,6 +118,9 @@ describe('the container image', { timeout: 10 * MINUTES }, () => {
     })
     expect(reply.status).toBe(201)
     expect(await reply.json()).toMatchObject({ token: expect.stringMatching(/^eyJ/) })
+    const console = await consoleStatus({ address: `http://127.0.0.1:${port}` })
+    expect(console.length).toBeGreaterThan(2)
+    expect(new Set(console)).toEqual(new Set([200]))
   })
 
   test('reloads, and keeps its data in the volume over a restart', async () => {

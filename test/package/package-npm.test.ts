@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run } from '../support/run-program.ts'
-import { type BuiltServer, startBuilt } from './built-server.ts'
+import { type BuiltServer, consoleStatus, startBuilt } from './built-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const MINUTES = 60_000
@@ -46,6 +46,9 @@ describe('the package of npm', { timeout: 10 * MINUTES }, () => {
       code: 0,
       stdout: '{}\n',
     })
+    const console = await consoleStatus(server)
+    expect(console.length).toBeGreaterThan(2)
+    expect(new Set(console)).toEqual(new Set([200]))
     expect(await server.stop()).toBe(0)
   })
 

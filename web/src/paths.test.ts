@@ -20,6 +20,7 @@ test('every address of the console, which never changes', () => {
       "backends": "/console/backends",
       "credential": "/console/credentials/a%2F..%2Fb%3Fc%23d",
       "credentials": "/console/credentials",
+      "entry": "/console/activity/a%2F..%2Fb%3Fc%23d",
       "inbox": "/console/pending",
       "key": "/console/keys/a%2F..%2Fb%3Fc%23d",
       "keys": "/console/keys",

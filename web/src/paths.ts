@@ -26,6 +26,7 @@ export const paths = {
   backend: (name: string) => `${ROOT}/backends/${part(name)}`,
   activity: (filter: Readonly<Record<string, string | undefined>> = {}) =>
     withQuery(`${ROOT}/activity`, filter),
+  entry: (id: string) => `${ROOT}/activity/${part(id)}`,
   policies: () => `${ROOT}/policies`,
   policy: (name: string) => `${ROOT}/policies/${part(name)}`,
   kinds: () => `${ROOT}/kinds`,

@@ -26,9 +26,9 @@ function answered(issued: Issued, upstream: boolean) {
     breakers: { issuing: createBreaker(() => NOW), revoking: createBreaker(() => NOW) },
     connect: async () => ({ issue: async () => issued }),
   } as unknown as OpenBackend
-  const actor = { caller: { agentId: 'ag_1', agentName: 'one' } }
+  const holder = { agentId: 'ag_1', agentName: 'one' }
   const plan = { id: 'cred_1', scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
-  const attempt = { backend, actor, plan } as unknown as Granted
+  const attempt = { backend, holder, plan } as unknown as Granted
   return askBackend(core, attempt, upstream ? enterUpstream(backend, 'issuing') : undefined)
 }
 

@@ -1,16 +1,17 @@
 import { SPANS } from '../../domain/activity.ts'
+import type { Revocations } from '../../domain/backend.ts'
 import { lowestBodyAt } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { readCounted } from '../audit/count-activity.ts'
-import { listUnended, type Unended } from '../backends/unended.ts'
+import { type Unended, unendedAmong } from '../backends/unended.ts'
 import type { Core } from '../context.ts'
 
-/** A count is good for so long. */
-const FRESH_MS = 1_000
-/** One that took long is good for longer, */
+/** A count is good for this times what it took, so that counting takes a twentieth of one core at most. */
+const FRESH_PER_TAKEN = 20
+const LEAST_FRESH_MS = 1_000
+const MOST_FRESH_MS = 20_000
+/** One that took longer is shown for so long while the next one is under way. */
 const SLOW_MS = 50
-const SLOW_FRESH_MS = 5_000
-/** and is shown for so long while the next one is under way. */
 const STALE_MS = 30_000
 
 const MOST_BACKENDS = 100
@@ -34,14 +35,15 @@ export interface Overview {
     readonly history: readonly { readonly at: number; readonly count: number }[]
   }
   readonly waiting: { readonly count: number; readonly oldest: number | null }
-  readonly unended: readonly Unended[]
+  /** With the newest failed try to end a credential there. */
+  readonly unended: readonly (Unended & Pick<Revocations, 'lastFailure'>)[]
   readonly sweepLagMs: number
   /** Undefined: the database does not say. */
   readonly sizeBytes: number | undefined
   readonly entriesOfDay: number
 }
 
-type Parts = Pick<Core, 'store' | 'backends' | 'log'>
+type Parts = Pick<Core, 'store' | 'backends' | 'log' | 'revocations'>
 
 /** Counts once for all who ask; a large store is counted again while the last count is shown. */
 export function createOverview(core: Parts): () => Promise<Overview> {
@@ -68,7 +70,7 @@ export function createOverview(core: Parts): () => Promise<Overview> {
     const { overview, readAt, tookMs } = last
     const age = performance.now() - readAt
     const isSlow = tookMs > SLOW_MS
-    if (age < (isSlow ? SLOW_FRESH_MS : FRESH_MS)) return overview
+    if (age < Math.min(MOST_FRESH_MS, Math.max(LEAST_FRESH_MS, FRESH_PER_TAKEN * tookMs))) return overview
     if (!isSlow || age > STALE_MS) return countOnce()
     countOnce().catch((error: unknown) => core.log.warn({ err: error }, 'the overview could not be counted'))
     return overview
@@ -78,11 +80,12 @@ export function createOverview(core: Parts): () => Promise<Overview> {
 async function readOverview(core: Parts): Promise<Overview> {
   const { store } = core
   const at = store.now()
-  const [ofBackends, agents, waiting, unended, sizeBytes] = await Promise.all([
-    store.counts.ofBackends(at),
+  const [due, unsettled, byAgent, waiting, revocations, sizeBytes] = await Promise.all([
+    store.counts.due(at),
+    store.counts.unsettled(at),
     largestAgents(core),
     readWaiting(core, at),
-    listUnended(core),
+    core.revocations.all(),
     store.counts.sizeBytes().catch((error: unknown) => {
       core.log.debug({ err: error }, 'the database does not say how large it is')
       return undefined
@@ -90,12 +93,15 @@ async function readOverview(core: Parts): Promise<Overview> {
   ])
   const { byUid } = await core.backends.at(await store.generation())
   const byBackend = new Map<string, number>()
-  let earliestDue = at
-  for (const [uid, { live, earliestDue: due }] of ofBackends) {
+  for (const [uid, { later }] of due) {
+    const count = later - (unsettled.get(uid)?.later ?? 0)
     const name = byUid.get(uid)?.name ?? uid
-    if (live > 0) byBackend.set(name, (byBackend.get(name) ?? 0) + live)
-    earliestDue = Math.min(earliestDue, due)
+    if (count > 0) byBackend.set(name, (byBackend.get(name) ?? 0) + count)
   }
+  const ended = new Map(
+    [...unsettled].flatMap(([uid, { unended }]) => (unended === undefined ? [] : [[uid, unended]])),
+  )
+  const earliestDue = [...due.values()].reduce((first, { earliest }) => Math.min(first, earliest), at)
   const total = [...byBackend.values()].reduce((sum, count) => sum + count, 0)
   const { history, entriesOfDay } = await readDay(core, at, total)
   return {
@@ -106,11 +112,14 @@ async function readOverview(core: Parts): Promise<Overview> {
         [...byBackend].map(([backend, count]) => ({ backend, count })),
         MOST_BACKENDS,
       ),
-      byAgent: agents,
+      byAgent,
       history,
     },
     waiting,
-    unended,
+    unended: (await unendedAmong(core, ended)).map((one) => {
+      const { lastFailure } = revocations.get(one.uid) ?? {}
+      return lastFailure === undefined ? one : { ...one, lastFailure }
+    }),
     sweepLagMs: at - earliestDue,
     sizeBytes,
     entriesOfDay,

@@ -25,16 +25,13 @@ export async function currentCallers(
   const sessions = ids.length === 0 ? [] : await core.store.sessions.among([...new Set(ids)])
   const byId = new Map(sessions.map((session) => [session.id, session]))
   return Promise.all(
-    watched.map(({ caller, bearer }) => {
-      switch (caller.kind) {
-        case 'local':
-          return caller
-        case 'agent':
-          return currentAgent(core, caller, bearer, generation)
-        case 'operator':
-          return currentOperator(core, caller, byId.get(caller.session.id), generation)
-      }
-    }),
+    watched.map(({ caller, bearer }) =>
+      caller.kind === 'operator'
+        ? currentOperator(core, caller, byId.get(caller.session.id), generation)
+        : caller.kind === 'agent'
+          ? currentAgent(core, caller, bearer, generation)
+          : caller,
+    ),
   )
 }
 

@@ -67,7 +67,7 @@ export function createExports(core: Pick<Core, 'store' | 'ids' | 'sealer' | 'cal
     if (ticket.expiresAt <= core.store.now()) throw gone()
     const end = places.take(actor.caller)
     try {
-      await useTicket(core, actor, ticket)
+      await spendTicket(core, actor, ticket)
     } catch (error) {
       end()
       throw error
@@ -84,7 +84,7 @@ function openTicket({ sealer }: Pick<Core, 'sealer'>, text: string): Ticket | un
   }
 }
 
-async function useTicket(
+async function spendTicket(
   core: Pick<Core, 'store' | 'ids'>,
   actor: Actor,
   { id, format, asked, expiresAt }: Ticket,

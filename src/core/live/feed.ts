@@ -3,24 +3,27 @@ import { lowestBodyAt } from '../../domain/ids.ts'
 import { MAX_STREAMS, MAX_STREAMS_PER_CALLER } from '../../domain/limits.ts'
 import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
-import type { Feed, LiveStream } from '../parts.ts'
+import type { Feed, LiveStream, PlacedEntry } from '../parts.ts'
 import { currentCallers, type Watched } from './current-callers.ts'
 import { createPlaces } from './places.ts'
 import { isSameReach, type Reach, reaches, reachOf } from './reach.ts'
 import { AuditReader } from './reader.ts'
 
-/** Pause between two looks; after one that found too much there is none for longer. */
-const LOOK_MS = 250
-const BUSY_MS = 1_000
+/** Pause between two rounds. In each, those that have ended are found; not in each is the audit looked at. */
+const ROUND_MS = 250
+/** No look for so long after one that found too much, and for each stream that was told something: writing costs more than reading. */
+const BUSY_MS = 2_000
+const TOLD_MS = 3
 /** A caller that was seen valid this long ago is looked up again before anything is sent to it. */
 const CHECK_MS = 500
 /** A stream says at least so often that it lives. */
 const KEEP_MS = 12_000
 /**
- * Entries that streams are told of, in one look and on average. Who watches a server that issues more follows nothing by eye, and
- * sending all of it to hundreds of readers would cost more than issuing.
+ * Entries that streams are told of, in one look and on average; each 25 streams add what one costs. Nobody follows more by eye,
+ * and sending all of it to hundreds of readers would cost more than issuing.
  */
 const BURST = { count: 1_000, perMs: 5_000 }
+const STREAMS_THAT_DOUBLE = 25
 /** Entries that a stream may be behind when it begins. */
 const MOST_BEHIND = 1_000
 const LAST = 'z'.repeat(26)
@@ -30,12 +33,12 @@ type Parts = Pick<Core, 'store' | 'callers' | 'log'>
 interface Line extends Watched {
   caller: Caller
   readonly reach: Reach
-  readonly matches: (entry: AuditEntry) => boolean
+  readonly matches: ((entry: AuditEntry) => boolean) | undefined
   readonly stream: LiveStream
   /** Where it goes on; undefined until the reader knows where it is. */
   place: string | undefined
   /** It is told later of what appears while its past is read; undefined: its past has been read. */
-  waiting: AuditEntry[] | undefined
+  waiting: PlacedEntry[] | undefined
   /** Ids that its past had, after the position of the reader. */
   readonly told: Set<string>
   /** `performance.now()` of the last word. */
@@ -64,7 +67,7 @@ export function createFeed(core: Parts): Feed {
     while (lines.size > 0) {
       await round()
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, LOOK_MS)
+        const timer = setTimeout(resolve, ROUND_MS)
         wake = () => {
           clearTimeout(timer)
           resolve()
@@ -129,19 +132,24 @@ function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void>
     if (checkedAt < quietUntil) return
     // Those that come meanwhile may have missed what this look finds.
     const present = [...lines]
-    const { entries, position } = await reader.look(budget.left())
+    const cost = 1 + present.length / STREAMS_THAT_DOUBLE
+    const { entries, position } = await reader.look(Math.floor(budget.left() / cost))
     if (performance.now() - checkedAt > CHECK_MS) {
       checkedAt = performance.now()
       await endOld(core, present)
     }
-    if (entries === undefined) quietUntil = performance.now() + BUSY_MS
-    else budget.take(entries.length)
+    if (entries !== undefined) budget.take(entries.length * cost)
+    const placed = entries && placedUpTo(position, entries)
+    let told = 0
     for (const line of present) {
       if (!lines.has(line)) continue
-      if (line.spokenAt === 0) open(line, position)
-      else if (entries === undefined) reset(line, position)
-      else tellOrHold(line, entries, position)
+      const before = line.spokenAt
+      if (before === 0) open(line, position)
+      else if (placed === undefined) reset(line, position)
+      else tellOrHold(line, placed, position)
+      if (line.spokenAt !== before) told += 1
     }
+    quietUntil = performance.now() + Math.max(told * TOLD_MS, placed === undefined ? BUSY_MS : 0)
   }
 
   function open(line: Line, position: string): void {
@@ -159,7 +167,7 @@ function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void>
       const waiting = line.waiting ?? []
       line.waiting = undefined
       if (past.length > MOST_BEHIND) return reset(line, position)
-      tell(line, past, position)
+      tell(line, placedUpTo(position, past), position)
       for (const { id } of past) line.told.add(id)
       tell(line, waiting, position)
     } catch (error) {
@@ -192,24 +200,40 @@ async function endOld(core: Parts, lines: readonly Line[]): Promise<void> {
   }
 }
 
-function tellOrHold(line: Line, entries: readonly AuditEntry[], position: string): void {
+function tellOrHold(line: Line, placed: readonly PlacedEntry[], position: string): void {
   if (line.waiting === undefined) {
-    tell(line, entries, position)
-    // Also if none of them was for this stream.
-    advance(line, position)
+    tell(line, placed, position)
     return
   }
-  line.waiting.push(...entries)
+  line.waiting.push(...placed)
   if (line.waiting.length > MOST_BEHIND) reset(line, position)
 }
 
-function tell(line: Line, entries: readonly AuditEntry[], position: string): void {
-  for (const entry of entries) {
-    if (line.told.delete(entry.id) || !reaches(line.reach, entry.action) || !line.matches(entry)) continue
-    advance(line, entry.id < position ? entry.id : position)
-    speak(line, ({ stream, reach }, place) => stream.entry(entry, reach.isWhole, place))
+function tell(line: Line, placed: readonly PlacedEntry[], position: string): void {
+  const some = partFor(line, placed)
+  if (some.length > 0) {
+    advance(line, some.at(-1)?.place ?? '')
+    speak(line, ({ stream, reach }) => stream.entries(some, reach.isWhole))
   }
+  // Also if none of them was for this stream.
+  advance(line, position)
   for (const id of line.told) if (id < position) line.told.delete(id)
+}
+
+/** What of these is for this stream: the same array for all that get everything. */
+function partFor(line: Line, placed: readonly PlacedEntry[]): readonly PlacedEntry[] {
+  const { reach, matches, told, place = '' } = line
+  const isAhead = placed[0] !== undefined && placed[0].place < place
+  if (reach.isWhole && matches === undefined && told.size === 0 && !isAhead) return placed
+  return placed
+    .filter(
+      ({ entry }) => !told.delete(entry.id) && reaches(reach, entry.action) && matches?.(entry) !== false,
+    )
+    .map((one) => (one.place < place ? { ...one, place } : one))
+}
+
+function placedUpTo(position: string, entries: readonly AuditEntry[]): PlacedEntry[] {
+  return entries.map((entry) => ({ entry, place: entry.id < position ? entry.id : position }))
 }
 
 function reset(line: Line, position: string): void {

@@ -1,12 +1,10 @@
 import type { AuditEntry } from '../../domain/audit-entry.ts'
-import { lowestBodyAt } from '../../domain/ids.ts'
-import { Problem } from '../../domain/problems.ts'
 import type { AuditFilter } from '../../store/tables/audit/filter.ts'
 import { type AuditQuestion, readFilter, readPlace } from '../audit/query-audit.ts'
 import { requireScope } from '../authentication/authenticate.ts'
 import type { Actor } from '../caller.ts'
 import type { Core } from '../context.ts'
-import type { Feed, Follower, LiveStream } from '../parts.ts'
+import type { Follower, LiveStream } from '../parts.ts'
 import { AUDIT_SCOPE, reachOf } from './reach.ts'
 
 export interface LiveQuestion
@@ -36,10 +34,11 @@ export async function follow(
   return core.feed.join({ caller, bearer }, matcherOf(filter), after, stream)
 }
 
-/** `undefined`: nothing can match. */
-function matcherOf(filter: AuditFilter | undefined): (entry: AuditEntry) => boolean {
+/** Undefined: all match. `filter` is undefined if nothing can match. */
+function matcherOf(filter: AuditFilter | undefined): ((entry: AuditEntry) => boolean) | undefined {
   if (filter === undefined) return () => false
   const { agentId, actor, backend, action, credentialId } = filter
+  if ([agentId, actor, backend, action, credentialId].every((one) => one === undefined)) return undefined
   return (entry) =>
     (agentId === undefined || entry.agentId === agentId) &&
     (actor === undefined || entry.actor === actor) &&

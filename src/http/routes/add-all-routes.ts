@@ -65,7 +65,8 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   adminNotifyRoutes(http)
   adminOperatorRoutes(http)
   meRoutes(http)
-  if (settings.console === 'off') return refuseConsole(http)
-  consoleLoginRoutes(http)
-  consolePageRoutes(http, consoleFiles)
+  if (settings.console === 'on') {
+    consoleLoginRoutes(http)
+    consolePageRoutes(http, consoleFiles)
+  } else refuseConsole(http)
 }

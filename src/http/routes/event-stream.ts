@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
-import type { LiveStream } from '../../core/parts.ts'
-import type { AuditEntry } from '../../domain/audit-entry.ts'
+import type { LiveStream, PlacedEntry } from '../../core/parts.ts'
 import { ID_PREFIX } from '../../domain/ids.ts'
 import { presentEntry, presentFacts } from './present-audit.ts'
 
@@ -8,8 +7,8 @@ import { presentEntry, presentFacts } from './present-audit.ts'
 const MOST_WAITING = 512 * 1_024
 
 /**
- * Server-sent events (HTML, §9.2). Each entry becomes text once for all streams, so that a thousand readers who read nothing hold
- * one copy of it.
+ * Server-sent events (HTML, §9.2). What many streams are told becomes text once, so that a thousand readers who read
+ * nothing hold one copy of it.
  */
 export interface EventStream extends LiveStream {
   readonly body: Readable
@@ -46,7 +45,7 @@ export function createEventStream(): EventStream {
     if (isEnded && waiting.length === 0) body.push(null)
   }
 
-  function write(place: string, parts: readonly Buffer[]): void {
+  function write(place: string, text: Buffer): void {
     if (isEnded || body.destroyed) return
     if (missedTo !== undefined || bytes > MOST_WAITING) {
       waiting = []
@@ -54,10 +53,8 @@ export function createEventStream(): EventStream {
       missedTo = place
       return
     }
-    for (const part of parts) {
-      waiting.push(part)
-      bytes += part.length
-    }
+    waiting.push(text)
+    bytes += text.length
     if (wants) flush()
   }
 
@@ -65,9 +62,9 @@ export function createEventStream(): EventStream {
   body.push('retry: 1000\n\n')
   return {
     body,
-    entry: (entry, isWhole, place) => write(place, [placeText(place), textOf(entry, isWhole)]),
-    keep: (place) => write(place, [Buffer.from(`: keep\nid: ${ID_PREFIX.audit}${place}\n\n`)]),
-    reset: (place) => write(place, [resetText(place)]),
+    entries: (placed, isWhole) => write(placed.at(-1)?.place ?? '', textOf(placed, isWhole)),
+    keep: (place) => write(place, Buffer.from(`: keep\n${placeText(place)}\n`)),
+    reset: (place) => write(place, resetText(place)),
     end() {
       if (isEnded || body.destroyed) return
       isEnded = true
@@ -77,19 +74,22 @@ export function createEventStream(): EventStream {
   }
 }
 
-const placeText = (place: string) => Buffer.from(`id: ${ID_PREFIX.audit}${place}\n`)
-const resetText = (place: string) => Buffer.from(`id: ${ID_PREFIX.audit}${place}\nevent: reset\ndata: {}\n\n`)
+const placeText = (place: string) => `id: ${ID_PREFIX.audit}${place}\n`
+const resetText = (place: string) => Buffer.from(`${placeText(place)}event: reset\ndata: {}\n\n`)
 
-const whole = new WeakMap<AuditEntry, Buffer>()
-const facts = new WeakMap<AuditEntry, Buffer>()
+const whole = new WeakMap<readonly PlacedEntry[], Buffer>()
+const facts = new WeakMap<readonly PlacedEntry[], Buffer>()
 
-/** JSON has no line breaks outside of its texts, which escape them: the event is one line. */
-function textOf(entry: AuditEntry, isWhole: boolean): Buffer {
+/** JSON has no line breaks outside of its texts, which escape them: the data of an event is one line. */
+function textOf(placed: readonly PlacedEntry[], isWhole: boolean): Buffer {
   const texts = isWhole ? whole : facts
-  const known = texts.get(entry)
+  const known = texts.get(placed)
   if (known !== undefined) return known
-  const data = JSON.stringify(isWhole ? presentEntry(entry) : presentFacts(entry))
-  const text = Buffer.from(`event: ${entry.action}\ndata: ${data}\n\n`)
-  texts.set(entry, text)
+  const events = placed.map(({ entry, place }) => {
+    const data = JSON.stringify(isWhole ? presentEntry(entry) : presentFacts(entry))
+    return `${placeText(place)}event: ${entry.action}\ndata: ${data}\n\n`
+  })
+  const text = Buffer.from(events.join(''))
+  texts.set(placed, text)
   return text
 }

@@ -5,6 +5,7 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
+import { countUnsettled, type Unended } from './counts.ts'
 
 /** Claims in a row that another node may win. */
 const CLAIM_TRIES = 8
@@ -110,23 +111,15 @@ export function dueScans(engine: Engine) {
 }
 
 /** How much is open, for the metrics and the sweeper. */
-export function backlogReads({ build, read }: Engine) {
+export function backlogReads(engine: Engine) {
+  const { build, read } = engine
   return {
     /** Credentials that have ended and whose upstream was not seen to be clean, by backend: how many, and when the first ended. */
-    unended: async (): Promise<Map<string, { count: number; since: number }>> => {
-      const rows = await read<{ uid: string; count: number; since: number }>(
-        build
-          .selectFrom('credentials')
-          .where(sql<boolean>`state IN ('pending', 'revoking')`)
-          .where('state', '=', 'revoking')
-          .select((e) => [
-            'backend_uid as uid',
-            e.fn.countAll<number>().as('count'),
-            e.fn.min<number>('ended_at').as('since'),
-          ])
-          .groupBy('backend_uid'),
+    unended: async (): Promise<Map<string, Unended>> => {
+      const all = await countUnsettled(engine, 0)
+      return new Map(
+        [...all].flatMap(([uid, { unended }]) => (unended === undefined ? [] : [[uid, unended]])),
       )
-      return new Map(rows.map(({ uid, count, since }) => [uid, { count, since }]))
     },
     /** When the earliest is due, and how many are open, wait for their upstream, or are stuck. */
     backlog: async (

@@ -8,7 +8,12 @@ const PAUSE_MS = 1_000
 /** Which listings show what an action changes. */
 const SHOWN = {
   enrollment: ['GET /v1/admin/pending', 'GET /v1/admin/pending/:id', 'GET /v1/admin/overview'],
-  credential: ['GET /v1/admin/tokens', 'GET /v1/admin/tokens/:id', 'GET /v1/admin/overview'],
+  credential: [
+    'GET /v1/admin/tokens',
+    'GET /v1/admin/tokens/:id',
+    'GET /v1/admin/agents/:name',
+    'GET /v1/admin/overview',
+  ],
   agent: ['GET /v1/admin/agents', 'GET /v1/admin/agents/:name', 'GET /v1/admin/keys'],
   backend: ['GET /v1/admin/backends', 'GET /v1/admin/backends/:name', 'GET /v1/admin/overview'],
   operator: ['GET /v1/admin/operators', 'GET /v1/admin/operators/:id'],
@@ -32,14 +37,26 @@ function plan(routes: readonly Shown[]): void {
   }, PAUSE_MS)
 }
 
+/** A server under load says so every two seconds; reading everything as often would add to it. */
+const PAUSE_AFTER_RESET_MS = 5_000
+let all: ReturnType<typeof setTimeout> | undefined
+let isDueAgain = false
+
+function planAll(): void {
+  isDueAgain = all !== undefined
+  if (isDueAgain) return
+  void queries.invalidateQueries()
+  all = setTimeout(() => {
+    all = undefined
+    if (isDueAgain) planAll()
+  }, PAUSE_AFTER_RESET_MS)
+}
+
 /** Keeps what is shown as it is on the server. */
 export function useRefresh(): void {
   useEffect(startLive, [])
-  useLive(
-    ({ action }) => {
-      const [subject = ''] = action.split('.')
-      plan(SHOWN[subject as keyof typeof SHOWN] ?? [])
-    },
-    () => void queries.invalidateQueries(),
-  )
+  useLive(({ action }) => {
+    const [subject = ''] = action.split('.')
+    plan(SHOWN[subject as keyof typeof SHOWN] ?? [])
+  }, planAll)
 }

@@ -39,7 +39,7 @@ interface Props<T> {
 export function List<T>(props: Props<T>) {
   const { rows, columns, keyOf, onOpen, more, label } = props
   const scroller = useRef<HTMLDivElement>(null)
-  const [cursor, setCursor] = useState(0)
+  const [cursor, setCursor] = useState<Cursor>({ index: 0, key: undefined })
   const width = useWidth(scroller)
   const shown = columns.filter(({ from = 0 }) => width === 0 || width >= from)
   const virtual = useVirtualizer({
@@ -54,10 +54,14 @@ export function List<T>(props: Props<T>) {
   useEffect(() => {
     if (last >= rows.length - 20) more?.()
   }, [last, rows.length, more])
-  const at = Math.min(cursor, rows.length - 1)
+  const at = placeOf(cursor, rows, keyOf)
+  const point = (index: number) => {
+    const row = rows[index]
+    setCursor({ index, key: row === undefined ? undefined : keyOf(row) })
+  }
   const move = (to: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, to))
-    setCursor(next)
+    point(next)
     virtual.scrollToIndex(next)
     scroller.current?.focus({ preventScroll: true })
   }
@@ -114,13 +118,27 @@ export function List<T>(props: Props<T>) {
             height={size}
             tracks={tracks}
             isCursor={index === at}
-            onPoint={() => setCursor(index)}
+            onPoint={() => point(index)}
             toggle={toggle}
           />
         ))}
       </div>
     </div>
   )
+}
+
+interface Cursor {
+  readonly index: number
+  /** Of the row that it was put on; undefined: it was never moved. */
+  readonly key: string | undefined
+}
+
+/** Rows that come in above do not move the cursor to another one. */
+function placeOf<T>({ index, key }: Cursor, rows: readonly T[], keyOf: (row: T) => string): number {
+  const row = rows[index]
+  if (key === undefined || (row !== undefined && keyOf(row) === key)) return Math.min(index, rows.length - 1)
+  const found = rows.findIndex((one) => keyOf(one) === key)
+  return found === -1 ? Math.min(index, rows.length - 1) : found
 }
 
 function useToggle<T>({ selected, onSelect, keyOf }: Props<T>): ((row: T) => void) | undefined {

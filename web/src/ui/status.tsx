@@ -12,13 +12,20 @@ export type Look = keyof typeof LOOKS
 
 /** A state: a shape and a word, so that colour is never needed to read it. */
 export function Status({ look, children }: { readonly look: Look; readonly children: string }) {
-  const { mark, text, shape } = LOOKS[look]
   return (
-    <span className={`inline-flex items-baseline gap-1.5 whitespace-nowrap ${text}`}>
-      <span aria-hidden="true" className={`text-[10px] ${shape}`}>
-        {mark}
-      </span>
+    <span className={`inline-flex items-baseline gap-1.5 whitespace-nowrap ${LOOKS[look].text}`}>
+      <Mark look={look} />
       {children}
+    </span>
+  )
+}
+
+/** The shape alone, where words stand beside it. */
+export function Mark({ look }: { readonly look: Look }) {
+  const { mark, shape } = LOOKS[look]
+  return (
+    <span aria-hidden="true" className={`text-[10px] ${shape}`}>
+      {mark}
     </span>
   )
 }

@@ -5,7 +5,9 @@ import { visible } from './hostile.ts'
 import { Warning } from './notes.tsx'
 import { reasonText } from './reasons.ts'
 import { Scopes } from './scopes.tsx'
-import { Status } from './status.tsx'
+
+import { Mark } from './status.tsx'
+
 import { Hostile } from './text.tsx'
 
 const STEPS: Readonly<Record<string, string>> = {
@@ -23,7 +25,13 @@ export function Tried({ tried }: { readonly tried: TriedBackend }) {
       <ol className="grid gap-1">
         {steps.map(({ name, ms, error, detail }) => (
           <li key={name} className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4">
-            <Status look={error === undefined ? 'ok' : 'bad'}>{STEPS[name] ?? name}</Status>
+            <span
+              className={`flex items-baseline gap-1.5 ${error === undefined ? '' : 'font-semibold text-bad'}`}
+            >
+              <Mark look={error === undefined ? 'ok' : 'bad'} />
+              {STEPS[name] ?? name}
+              <span className="sr-only">{error === undefined ? 'worked' : 'failed'}</span>
+            </span>
             <span className="text-muted">{ms.toLocaleString('en')} ms</span>
             {error !== undefined && (
               <div className="col-span-2 pl-4">

@@ -1,5 +1,5 @@
-import { useState } from 'react'
-import { Input, Select } from '../../ui/fields.tsx'
+import { Select } from '../../ui/fields.tsx'
+import { NameFilter } from '../../ui/name-filter.tsx'
 
 export const FILTERS = ['agent', 'backend', 'status', 'unended'] as const
 type Filters = Readonly<Record<(typeof FILTERS)[number], string | undefined>>
@@ -47,32 +47,5 @@ export function CredentialFilters({ filters, onChange }: Props) {
         <option value="any">All</option>
       </Select>
     </div>
-  )
-}
-
-interface NameFilterProps {
-  readonly label: string
-  readonly value: string | undefined
-  readonly onChange: (value: string | undefined) => void
-  readonly isFirst?: boolean
-}
-
-/** A filter that is taken on Enter, or when it is left: the server asks for whole names. */
-export function NameFilter({ label, value, onChange, isFirst = false }: NameFilterProps) {
-  const [text, setText] = useState(value ?? '')
-  const take = () => onChange(text.trim() || undefined)
-  return (
-    <Input
-      key={value}
-      type="search"
-      aria-label={label}
-      placeholder={label}
-      className="w-44!"
-      value={text}
-      {...(isFirst ? { 'data-filter': true } : {})}
-      onChange={({ target }) => setText(target.value)}
-      onKeyDown={({ key }) => key === 'Enter' && take()}
-      onBlur={take}
-    />
   )
 }
