@@ -16,6 +16,7 @@ function backend(over: Partial<Backend> = {}, health: Partial<NonNullable<Backen
     scope_forms: [],
     created_at: ago(0),
     config: {},
+    live: 0,
     health: {
       state: 'up',
       last_success: ago(1_000),

@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter'
-import type { Kind, Plugin } from '../../../../src/client/wire.ts'
+import type { Plugin } from '../../../../src/client/wire.ts'
 import { useMe, useRefusal } from '../../api/me.ts'
 import { refresh, useList } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
@@ -91,7 +91,7 @@ export function Kinds() {
         </>
       }
       filters={
-        <div className={`flex flex-wrap gap-2 ${id === undefined ? '' : 'max-lg:hidden'}`}>
+        <div className="flex flex-wrap gap-2">
           <Input
             type="search"
             aria-label="Name, title or what it gives"
