@@ -14,7 +14,9 @@ export type LiveState = 'off' | 'connecting' | 'live' | 'refused'
 type Message =
   | { readonly type: 'entry'; readonly entry: AuditEntry; readonly id: string | undefined }
   /** Something may have been missed: what is shown is read again. */
-  | { readonly type: 'reset' }
+  | { readonly type: 'reset'; readonly id: string | undefined }
+  /** Nothing has happened, up to there. */
+  | { readonly type: 'place'; readonly id: string | undefined }
   | { readonly type: 'state'; readonly state: LiveState }
 
 let state: LiveState = 'off'
@@ -24,7 +26,7 @@ const listeners = new Set<(message: Message) => void>()
 
 function take(message: Message): void {
   if (message.type === 'state') state = message.state
-  if (message.type === 'entry') lastId = message.id ?? lastId
+  else lastId = message.id ?? lastId
   for (const listener of listeners) listener(message)
 }
 channel.onmessage = ({ data }: MessageEvent<Message>) => take(data)
@@ -79,7 +81,8 @@ async function read(signal: AbortSignal, onOpen: () => void): Promise<boolean> {
 }
 
 function announce({ id, event, data }: StreamEvent): void {
-  if (event === 'reset') share({ type: 'reset' })
+  if (event === 'reset') share({ type: 'reset', id })
+  else if (data === undefined) share({ type: 'place', id })
   else share({ type: 'entry', id, entry: JSON.parse(data) as AuditEntry })
 }
 

@@ -2,10 +2,11 @@
 export interface StreamEvent {
   readonly id: string | undefined
   readonly event: string
-  readonly data: string
+  /** Undefined: nothing has happened, but `id` is the place to go on from. */
+  readonly data: string | undefined
 }
 
-/** Text in, whole events out. Comments are dropped. */
+/** Text in, whole events out. Comments, and blocks that hold neither data nor a place, are dropped. */
 export function createParser(onEvent: (event: StreamEvent) => void): (text: string) => void {
   let rest = ''
   return (text) => {
@@ -13,20 +14,19 @@ export function createParser(onEvent: (event: StreamEvent) => void): (text: stri
     rest = blocks.pop() ?? ''
     for (const block of blocks) {
       const event = readBlock(block)
-      if (event !== undefined) onEvent(event)
+      if (event.id !== undefined || event.data !== undefined) onEvent(event)
     }
   }
 }
 
-function readBlock(block: string): StreamEvent | undefined {
+function readBlock(block: string): StreamEvent {
   const fields: Record<string, string> = {}
   for (const line of block.split('\n')) {
     const colon = line.indexOf(':')
     if (colon <= 0) continue
     const name = line.slice(0, colon)
     const value = line.slice(colon + 1).replace(/^ /, '')
-    fields[name] = fields[name] === undefined ? value : `${fields[name]}\n${value}`
+    fields[name] = name === 'data' && fields[name] !== undefined ? `${fields[name]}\n${value}` : value
   }
-  if (Object.keys(fields).length === 0) return undefined
-  return { id: fields['id'], event: fields['event'] ?? 'message', data: fields['data'] ?? '' }
+  return { id: fields['id'], event: fields['event'] ?? 'message', data: fields['data'] }
 }
