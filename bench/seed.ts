@@ -80,6 +80,7 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       previous_bearer_hash: null,
       previous_secret_hash: null,
       previous_until: null,
+      owner: null,
     }
   })
 }
@@ -196,6 +197,7 @@ export function credentialAt(
     stuck_at: null,
     secret_hash: randomText(n),
     handle: null,
+    failure: null,
   }
 }
 

@@ -172,9 +172,7 @@ export const Backend = Field.shown('Backend', {
       },
     ),
   ),
-  live: Type.Optional(
-    Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_BACKEND}.`, 12),
-  ),
+  live: Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_BACKEND}.`, 12),
   last_revocation: Type.Optional(
     Field.timestamp('When its upstream last ended a credential; absent: not known.'),
   ),

@@ -40,19 +40,13 @@ export const Agent = Field.shown('Agent', {
   name: agentName,
   scopes: Field.shownScopes('The scopes it holds now, time-limited ones included.'),
   created_at: createdAt,
-  owner: Type.Optional(
-    Field.text(
-      'Who answers for it: what was entered, or else who created or approved it.',
-      'operator:alice@example.com',
-    ),
+  owner: Field.text(
+    'Who answers for it: what was entered, or else who created or approved it.',
+    'operator:alice@example.com',
   ),
-  live: Type.Optional(
-    Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_AGENT}.`, 3),
-  ),
+  live: Field.count(`Its credentials that have not ended, counted up to ${MAX_COUNTED_OF_AGENT}.`, 3),
   last_used: Field.nullable(Field.timestamp('When it last called.')),
-  last_used_from: Type.Optional(
-    Field.nullable(Field.text('The IP address of that call; null: not known.', '192.0.2.7')),
-  ),
+  last_used_from: Field.nullable(Field.text('The IP address of that call; null: not known.', '192.0.2.7')),
   expires_at: Field.nullable(Field.timestamp('When it expires.')),
   policy: Field.nullable(
     Field.text(
@@ -60,7 +54,7 @@ export const Agent = Field.shown('Agent', {
       'ci',
     ),
   ),
-  signing_key_id: Type.Optional(signingKeyId),
+  signing_key_id: signingKeyId,
   audiences: Type.Optional(
     Field.shownAudiences(
       'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',

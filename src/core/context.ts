@@ -14,6 +14,7 @@ import type {
   Feed,
   Health,
   IssuerKeys,
+  LastRevocations,
   LastUse,
   LocalReads,
   Notifier,
@@ -38,6 +39,7 @@ export interface Core {
   readonly denials: Denials
   readonly localReads: LocalReads
   readonly lastUse: LastUse
+  readonly revocations: LastRevocations
   readonly rates: Rates
   readonly serialize: Serialize
   readonly quotas: Quotas

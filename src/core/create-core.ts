@@ -8,6 +8,7 @@ import { createCallers } from './authentication/callers.ts'
 import { createLastUse } from './authentication/last-use.ts'
 import { definitionOf } from './backends/definition.ts'
 import { createHealth } from './backends/health.ts'
+import { createLastRevocations } from './backends/last-revocations.ts'
 import type { Core } from './context.ts'
 import { createFeed } from './live/feed.ts'
 import { createNotifier } from './notifications/notifier.ts'
@@ -46,6 +47,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     denials: createDenials({ store, ids, log }),
     localReads: createLocalReads({ store, ids, log }),
     lastUse: createLastUse({ store }),
+    revocations: createLastRevocations({ store }),
     rates: createRates(),
     serialize: createSerialize(),
     quotas: createQuotas(() => store.now()),
@@ -71,6 +73,7 @@ export async function closeCore(core: Core): Promise<void> {
   await core.feed.close()
   await core.overdue.close()
   await core.lastUse.flush()
+  await core.revocations.flush()
   await core.denials.flush(Number.POSITIVE_INFINITY)
   await core.localReads.flush(Number.POSITIVE_INFINITY)
   await core.backends.close()

@@ -32,6 +32,17 @@ export async function scopeWarnings(
   return warningsOf(scopes, (scope) => warnOfUnknown(byName, scope) ?? warnOfNever(byName, scope))
 }
 
+/** The scopes that name no backend, and those that their backend can never give. */
+export async function impossibleScopes(
+  core: Pick<Core, 'store' | 'backends'>,
+  scopes: readonly string[],
+): Promise<Set<string>> {
+  const { byName } = await core.backends.at(await core.store.generation())
+  return new Set(
+    scopes.filter((scope) => (warnOfUnknown(byName, scope) ?? warnOfNever(byName, scope)) !== undefined),
+  )
+}
+
 /** Like `scopeWarnings`, for an unknown caller, who must not learn what a configuration allows. */
 export async function unknownBackendWarnings(
   core: Pick<Core, 'store' | 'backends'>,

@@ -2,11 +2,13 @@ import type { BackendDefinition, OpenBackend } from '../backends/open-backends.t
 import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
+import type { Revocations } from '../domain/backend.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
+import type { AgentUse } from '../store/tables/agents.ts'
 import type { Actor, AgentCaller, Caller, LocalCaller } from './caller.ts'
 
 /** The content of an audit entry; who did it, from where and when is added when it is recorded. */
@@ -67,11 +69,11 @@ export interface Client {
   readonly grantsEndAt: number
 }
 
-/** When each agent was last seen. Kept in memory and written every few seconds, so that no request waits for it. */
+/** When and from where each agent was last seen. Kept in memory and written every few seconds, so that no request waits for it. */
 export interface LastUse {
-  touch(agentId: string, now: number): void
-  /** The time that has not been written yet. */
-  get(agentId: string): number | undefined
+  touch(agentId: string, use: AgentUse): void
+  /** What has not been written yet. */
+  get(agentId: string): AgentUse | undefined
   flush(): Promise<void>
 }
 
@@ -143,6 +145,15 @@ export interface Health {
   onChange(listener: (change: HealthChange) => void): () => void
   /** Forgets backends that are gone. */
   keepOnly(uids: { has(uid: string): boolean }): void
+}
+
+/** What the tries to end credentials at each upstream have said last, on all nodes. Kept in memory and written every few seconds, so that no revocation waits for it. */
+export interface LastRevocations {
+  succeeded(backendUid: string, at: number): void
+  failed(backendUid: string, failure: NonNullable<Revocations['lastFailure']>): void
+  /** By backend; one of which nothing is known is absent. */
+  all(): Promise<ReadonlyMap<string, Revocations>>
+  flush(): Promise<void>
 }
 
 /** The outcome of a test. */

@@ -59,6 +59,8 @@ export interface Agent {
   /** The bounds of that policy then; null: none are recorded. */
   readonly bounds: AgentBounds | null
   readonly createdBy: string
+  /** Who answers for it; null: who created it. */
+  readonly owner: string | null
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly endedAt: number | null

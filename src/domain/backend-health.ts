@@ -9,7 +9,7 @@ export const HEALTH_REASONS = {
   unreachable: 'Its name has no address, or the connection to it failed.',
   tls: 'Its certificate is not trusted, or the TLS handshake failed.',
   login_failed: "It does not accept Mayfly's login.",
-  permission_missing: "It accepts Mayfly's login and refuses what issuing needs.",
+  permission_missing: "It accepts Mayfly's login and refuses what issuing or revoking needs.",
   rate_limited: 'It has had too many requests.',
   unavailable: 'It answers that it cannot serve now.',
   bad_answer: 'Its answer cannot be understood.',

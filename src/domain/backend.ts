@@ -1,4 +1,5 @@
 import type { AuditTrace } from './audit-entry.ts'
+import type { HealthReason } from './backend-health.ts'
 
 /** A configured backend as it is stored. Times in epoch ms. */
 export interface StoredBackend {
@@ -64,7 +65,24 @@ export function certificateToldKey(sha256: string): string {
   return `told|certificate|${sha256}`
 }
 
+/** Where the store keeps when the upstream last ended a credential, and when it last failed to. */
+export const REVOKED_PREFIX = 'revoked|'
+export const REVOKE_FAILED_PREFIX = 'revoke-failed|'
+
+/** What the tries to end credentials at an upstream have said last. Times in epoch ms. */
+export interface Revocations {
+  readonly lastSuccess?: number
+  readonly lastFailure?: { readonly at: number; readonly reason: HealthReason; readonly credentialId: string }
+}
+
 /** All that `meta` holds of this backend. */
 export function backendKeys(uid: string): string[] {
-  return [backendStateKey(uid), backendReconcileKey(uid), backendHealthKey(uid), rootToldKey(uid)]
+  return [
+    backendStateKey(uid),
+    backendReconcileKey(uid),
+    backendHealthKey(uid),
+    rootToldKey(uid),
+    `${REVOKED_PREFIX}${uid}`,
+    `${REVOKE_FAILED_PREFIX}${uid}`,
+  ]
 }

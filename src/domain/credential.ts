@@ -1,3 +1,5 @@
+import type { HealthReason } from './backend-health.ts'
+
 /** The states of a credential and the only transitions between them (ARCHITECTURE.md, the life of a credential). */
 export const STATES = ['pending', 'active', 'failed', 'revoking', 'revoked', 'expired'] as const
 export type State = (typeof STATES)[number]
@@ -46,6 +48,8 @@ export interface Credential {
   readonly secretHash: string | null
   /** What revoking needs, as sealed JSON; null where no answer of the upstream was ever seen. */
   readonly sealedHandle: string | null
+  /** Why ending it upstream failed last. */
+  readonly failure: HealthReason | null
 }
 
 /** The part of a credential that comes from the upstream's answer. */

@@ -117,6 +117,6 @@ export const MAX_TEXT_LENGTH = 1_024
 /** How far the living credentials are counted in a list: of an agent, of a backend, and of what a request has left. */
 export const MAX_COUNTED_OF_AGENT = 1_000
 export const MAX_COUNTED_OF_BACKEND = 10_000
-export const MAX_REMAINING = 100_000
+export const MAX_REMAINING = 10_000
 /** Credentials that one request ends. */
 export const MAX_REVOKED_AT_ONCE = 10_000

@@ -28,7 +28,7 @@ const find = (id: string) => test.core.store.enrollments.find(id)
 it('deletes agents and enrollments that ended before the retention', async () => {
   const [old, living, late] = [await create('old'), await create('living'), await create('late')]
   const undecided = await ask('bot')
-  test.core.lastUse.touch(old.id, test.core.store.now())
+  test.core.lastUse.touch(old.id, { at: test.core.store.now(), from: null })
   await test.core.lastUse.flush()
   await end('old')
   test.advance(2 * DAY_MS)
@@ -43,7 +43,7 @@ it('deletes agents and enrollments that ended before the retention', async () =>
     living.id,
     late.id,
   ])
-  expect([await agents.signingKeyOf(old.id), await agents.lastUsed(old.id)]).toEqual([undefined, null])
+  expect([await agents.signingKeyOf(old.id), await agents.lastUse(old.id)]).toEqual([undefined, null])
   expect(await agents.signingKeyOf(late.id)).toBeDefined()
   expect([(await find(undecided))?.status, (await find(waiting))?.status]).toEqual(['expired', 'pending'])
   test.advance(2)

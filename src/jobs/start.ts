@@ -59,6 +59,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
     }),
     startLoop('flush', FLUSH_MS, core.log, async () => {
       await core.lastUse.flush()
+      await core.revocations.flush()
       await core.denials.flush(core.store.now())
       await core.localReads.flush(core.store.now())
       return false

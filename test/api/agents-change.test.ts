@@ -33,9 +33,13 @@ describe.each(DIALECTS)('changing an agent, on %s', (dialect) => {
       name: agent.name,
       scopes: ['orders:read', 'stock', 'orders:write'],
       created_at: agent.created_at,
+      owner: 'local',
+      live: 0,
       last_used: expect.anything(),
+      last_used_from: '127.0.0.1',
       expires_at: null,
       policy: null,
+      signing_key_id: expect.stringMatching(/^[0-9A-F]{16}$/),
     })
     expect((await agent.client.post('/v1/credentials/stock')).status).toBe(200)
     await change(agent.name, { remove_scopes: ['orders:read', 'stock'] })

@@ -49,6 +49,11 @@ describe('what an operator must confirm', () => {
       async () => ['PATCH', `/v1/admin/agents/${await agentNamed([backend])}`, { scopes: [], revoke: true }],
     ],
     [
+      'ending all credentials of an agent',
+      async () => ['POST', '/v1/admin/tokens/revoke', { agent: await agentNamed([backend]) }],
+    ],
+    ['ending all of a backend', async () => ['POST', '/v1/admin/tokens/revoke', { backend }]],
+    [
       'creating an agent with an admin scope',
       async () => ['POST', '/v1/admin/agents', { name: 'powerful', scopes: ['admin:audit:read'] }],
     ],
@@ -145,6 +150,8 @@ describe('what an operator must confirm', () => {
   test('not before it is refused for another reason', async () => {
     const weak = await newPerson(app, { scopes: ['admin:agents:*'], backend_scopes: [] })
     expect(code(await weak.call('DELETE', '/v1/admin/agents/nobody'))).toBe('agent_not_found')
+    const all = await alice.call('POST', '/v1/admin/tokens/revoke', { agent: 'nobody' })
+    expect(code(all)).toBe('agent_not_found')
     expect(code(await weak.call('POST', '/v1/admin/agents', { name: 'x', scopes: ['admin:*'] }))).toBe(
       'insufficient_scope',
     )
@@ -178,6 +185,7 @@ describe('what an operator must confirm', () => {
       'POST /v1/admin/operators',
       'POST /v1/admin/operators/:id/invitation',
       'POST /v1/admin/pending/:id/approve',
+      'POST /v1/admin/tokens/revoke',
       'POST /v1/console/passkeys',
     ])
   })

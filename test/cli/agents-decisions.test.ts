@@ -25,6 +25,25 @@ async function newMachine(): Promise<Record<string, string>> {
   return { ...env, MAYFLY_SERVER: world.url }
 }
 
+test('mayfly pending shows what a request would change, and what the reader lacks', async () => {
+  const agent = await world.app.newAgent({ name: 'asks', scopes: ['demo:a'] })
+  const asked = { scopes: ['demo:a', 'demo:b', 'nowhere:x'] }
+  const { id } = (await agent.client.post('/v1/request', asked)).body
+  const { stdout } = await runCli(['pending', id], { env: admin })
+  expect(stdout).toMatch(/^would gain: +demo:b$/m)
+  expect(stdout).toMatch(/^has already: +demo:a$/m)
+  expect(stdout).toMatch(/^cannot be given: +nowhere:x$/m)
+  expect(stdout).not.toMatch(/^you lack/m)
+  const reader = await world.app.newAgent({ name: 'reads', scopes: ['admin:enrollments:read', 'demo'] })
+  const env = { ...admin, MAYFLY_TOKEN: reader.token }
+  expect((await runCli(['pending', id], { env })).stdout).toMatch(
+    /^you lack: +admin:enrollments:write, nowhere:x$/m,
+  )
+  await world.app.admin('POST', `/v1/admin/pending/${id}/reject`, {})
+  expect((await runCli(['pending', id], { env: admin })).stdout).not.toContain('would gain')
+  expect((await runCli(['pending', id, '--status', 'pending'], { env: admin })).code).not.toBe(0)
+})
+
 describe('an enrollment whose name is taken', () => {
   const enroll = async (name: string) => {
     const public_key = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })

@@ -48,6 +48,18 @@ describe('agent update', () => {
     expect([expires_at, audiences, description]).toEqual([null, undefined, undefined])
   })
 
+  test('sets and removes the owner', async () => {
+    const { stdout } = await mayfly('agent', 'update', name, '--owner', 'team \u001b[31mred')
+    expect(stdout).toMatch(/^owner: +team \ufffd\[31mred$/m)
+    expect((await shown()).owner).toBe('team \u001b[31mred')
+    expect((await mayfly('agent', 'ls', name)).stdout).toMatch(/OWNER\n.* team \ufffd\[31mred$/m)
+    await mayfly('agent', 'update', name, '--owner', '')
+    expect((await mayfly('agent', 'show', name)).stdout).toMatch(/^owner: +local$/m)
+    const made = await mayfly('agent', 'create', `${name}-owned`, '--owner', 'team-payments', '--json')
+    expect(made.code).toBe(0)
+    expect((await mayfly('agent', 'show', `${name}-owned`)).stdout).toMatch(/^owner: +team-payments$/m)
+  })
+
   test('lists the credentials beyond the new scopes, and revokes them', async () => {
     const { body } = await world.app.as(token).post('/api/v1/credentials', { backend: 'demo', scopes: ['b'] })
     const listed = await mayfly('agent', 'update', name, '--remove-scope', 'demo:b')

@@ -118,6 +118,7 @@ test.each(DIALECTS)('keeps the data of a database of the first version on %s', a
     'previous_bearer_hash',
     'previous_secret_hash',
     'previous_until',
+    'owner',
   ])
   const old = Object.entries(row).filter(([name]) => !later.has(name))
   const cells = old.map(([, value]) => (value === null ? 'NULL' : `'${value}'`))

@@ -127,7 +127,9 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       stuck: 0,
       earliest: T0 + 1,
     })
-    await done(store.credentials.postpone(row.id, 6, T0 + 5, T0 + 2))
+    await done(
+      store.credentials.postpone(row.id, { attempts: 6, dueAt: T0 + 5, stuckAt: T0 + 2, failure: 'refused' }),
+    )
     expect(await store.credentials.backlog('be_moves')).toEqual({
       open: 1,
       unsettled: 1,
@@ -234,15 +236,18 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     const { store } = opened
     const agent = newAgent({ policy: `p ${dialect}`, expiresAt: T0 + 5, scopes: ['a:b'], audiences: ['c'] })
     const key = newSigningKey(agent.id)
-    await done(...store.agents.insert(agent, key), store.agents.recordUse(agent.id, T0))
-    await done(store.agents.recordUse(agent.id, T0 + 1))
+    await done(...store.agents.insert(agent, key), store.agents.recordUse(agent.id, { at: T0, from: null }))
+    await done(store.agents.recordUse(agent.id, { at: T0 + 1, from: '192.0.2.7' }))
     expect(await store.agents.findByBearer(agent.bearerHash)).toEqual(agent)
     expect(await store.agents.findByClient(agent.clientId)).toEqual(agent)
     expect(await store.agents.findByName(agent.name.toUpperCase())).toEqual(agent)
     expect(await store.agents.signingKeyOf(agent.id)).toEqual(key)
-    expect(await store.agents.lastUsed(agent.id)).toBe(T0 + 1)
-    expect(await store.agents.lastUsed('ag_none')).toBeNull()
-    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({ ...agent, lastUsedAt: T0 + 1 })
+    expect(await store.agents.lastUse(agent.id)).toEqual({ at: T0 + 1, from: '192.0.2.7' })
+    expect(await store.agents.lastUse('ag_none')).toBeNull()
+    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({
+      ...agent,
+      lastUse: { at: T0 + 1, from: '192.0.2.7' },
+    })
     expect(await store.agents.countByPolicy(`p ${dialect}`)).toBe(1)
     expect(await store.agents.expired(T0 + 4, 9)).toEqual([])
     expect(await store.agents.expired(T0 + 5, 9)).toEqual([agent])

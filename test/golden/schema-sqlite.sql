@@ -16,7 +16,7 @@ CREATE TABLE agent_grants (
   ) STRICT;
 CREATE TABLE agent_uses (
     agent_id text NOT NULL,
-    last_used_at integer NOT NULL,
+    last_used_at integer NOT NULL, ip_address text,
     PRIMARY KEY (agent_id)
   ) STRICT;
 CREATE TABLE agents (
@@ -36,7 +36,7 @@ CREATE TABLE agents (
     created_at integer NOT NULL,
     expires_at integer,
     ended_at integer,
-    end_reason text, audiences text, bounds text, description text, rotation integer, previous_bearer_hash text, previous_secret_hash text, previous_until integer,
+    end_reason text, audiences text, bounds text, description text, rotation integer, previous_bearer_hash text, previous_secret_hash text, previous_until integer, owner text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE audit (
@@ -106,7 +106,7 @@ CREATE TABLE credentials (
     attempts integer NOT NULL,
     stuck_at integer,
     secret_hash text,
-    handle text,
+    handle text, failure text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE enrollments (
@@ -274,6 +274,8 @@ CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested'
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX credentials_living ON credentials (agent_id, id, ended_at) WHERE ended_at IS NULL;
+CREATE INDEX credentials_open ON credentials (state, id) WHERE settled_at IS NULL;
+CREATE INDEX credentials_open_backend ON credentials (backend, state, id) WHERE settled_at IS NULL;
 CREATE INDEX credentials_revoked ON credentials (backend_uid, expires_at) WHERE state = 'revoked' AND revocation = 'none';
 CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;

@@ -109,6 +109,7 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
     previous_bearer_hash: null,
     previous_secret_hash: null,
     previous_until: null,
+    owner: null,
     ...set,
   }
 }
@@ -134,6 +135,7 @@ export function newAgent(set: Partial<Agent> = {}): Agent {
     signingEmail: 'a@example.org',
     policy: null,
     createdBy: 'local',
+    owner: null,
     createdAt: T0,
     expiresAt: null,
     endedAt: null,
@@ -203,6 +205,7 @@ export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
     stuck_at: null,
     secret_hash: 'keyed hash',
     handle: 'sealed',
+    failure: null,
     ...set,
   }
 }

@@ -22,6 +22,7 @@ test('every address of the console, which never changes', () => {
       "credentials": "/console/credentials",
       "entry": "/console/activity/a%2F..%2Fb%3Fc%23d",
       "inbox": "/console/pending",
+      "key": "/console/keys/a%2F..%2Fb%3Fc%23d",
       "keys": "/console/keys",
       "kind": "/console/kinds/a%2F..%2Fb%3Fc%23d",
       "kinds": "/console/kinds",

@@ -32,6 +32,7 @@ export const paths = {
   kinds: () => `${ROOT}/kinds`,
   kind: (type: string) => `${ROOT}/kinds/${part(type)}`,
   keys: () => `${ROOT}/keys`,
+  key: (id: string) => `${ROOT}/keys/${part(id)}`,
   people: () => `${ROOT}/operators`,
   person: (id: string) => `${ROOT}/operators/${part(id)}`,
   settings: () => `${ROOT}/settings`,

@@ -100,9 +100,12 @@ export function describeAgent(agent: Agent, now: number): string {
     name: agent.name,
     id: agent.id,
     scopes: agent.scopes.join(', ') || '(none)',
+    owner: agent.owner,
     created: relative(agent.created_at, now),
     expires: relative(agent.expires_at ?? 'never', now),
     'last used': relative(agent.last_used ?? 'never', now),
+    from: agent.last_used_from ?? undefined,
+    'live credentials': String(agent.live),
     audiences: agent.audiences?.join(' '),
     description: agent.description,
     'old secrets end':

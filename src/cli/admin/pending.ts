@@ -8,13 +8,14 @@ import { relative } from '../frame/times.ts'
 import type { Context } from '../frame/verb.ts'
 
 type Status = PendingEnrollment['status']
-const STATUSES: readonly Status[] = ['pending', 'approved', 'rejected', 'expired']
 
 /** Finds a request by its id. Throws `CliError` if there is none with this status. */
 export async function findRequest(client: Client, id: string, status?: Status): Promise<PendingEnrollment> {
-  for (const one of status === undefined ? STATUSES : [status])
-    for await (const request of client.admin.pending.list({ status: one }, { limit: 1000 }))
-      if (request.id === id) return request
+  const found = await client.admin.pending.show(id).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== 'enrollment_not_found') throw error
+    return undefined
+  })
+  if (found !== undefined && (status === undefined || found.status === status)) return found
   throw new CliError('enrollment_not_found', 'No such enrollment or request.', {
     hint: 'List what is pending with `mayfly pending`.',
   })
@@ -60,6 +61,7 @@ export function describePending(request: PendingEnrollment, now: number): string
     'name taken':
       request.name_taken === true ? 'by another agent: approve with --replace, or reject' : undefined,
     scopes: request.scopes.length === 0 ? '(none)' : request.scopes.join(', '),
+    ...describeDifference(request),
     'key fingerprint': request.public_key_fingerprint ?? undefined,
     duration: request.expires_in,
     reason: request.reason,
@@ -74,6 +76,17 @@ export function describePending(request: PendingEnrollment, now: number): string
     decided: request.decided_at === undefined ? undefined : relative(request.decided_at, now),
     note: request.decision_note,
   })
+}
+
+/** What an approval of all requested scopes would change, and what the caller lacks for it. */
+function describeDifference({ difference, missing_scopes: missing }: PendingEnrollment) {
+  const named = (scopes: readonly string[] = []) => (scopes.length === 0 ? undefined : scopes.join(', '))
+  return {
+    'would gain': named(difference?.added),
+    'has already': named(difference?.present),
+    'cannot be given': named(difference?.impossible),
+    'you lack': named(missing),
+  }
 }
 
 /** More would scroll the first ones away. */

@@ -27,6 +27,7 @@ export const create = defineVerb({
     expiresIn: text('<duration>', 'lifetime of the agent'),
     audience: many('<audience>', 'another audience it may request tokens for; may be repeated'),
     description: text('<text>', 'what the agent is for'),
+    owner: text('<text>', 'who answers for the agent; by default you'),
     ...FORM_OPTIONS,
   },
   examples: {
@@ -40,9 +41,9 @@ export const create = defineVerb({
   ...ADMIN,
   run: async (context, options, name) => {
     const deliver = await deliveryOf(context, options)
-    const { scope, expiresIn, audience, description } = options
+    const { scope, expiresIn, audience, description, owner } = options
     const client = await openAdminClient(context)
-    const body = { name, scopes: scope ?? [], expires_in: expiresIn, audiences: audience, description }
+    const body = { name, scopes: scope ?? [], expires_in: expiresIn, audiences: audience, description, owner }
     const made = await client.admin.agents.create(body).catch((error: unknown) => {
       if (context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived === true)
         context.out.note(
@@ -105,13 +106,14 @@ export const list = defineVerb({
       things: 'agents',
       none: isWanted === undefined ? 'No agents yet.' : 'No agent matches.',
       onNone: () => requireKnown(client, { backend: options.backend }),
-      heading: ['NAME', 'SCOPES', 'EXPIRES', 'LAST USED', 'POLICY'],
+      heading: ['NAME', 'SCOPES', 'EXPIRES', 'LAST USED', 'POLICY', 'OWNER'],
       cells: (row) => [
         row.name,
         row.scopes.join(' '),
         relative(row.expires_at ?? 'never', context.now()),
         relative(row.last_used ?? 'never', context.now()),
         row.policy ?? '',
+        row.owner,
       ],
     })
     if (isWanted !== undefined && seen.isWhole && seen.wanted > 0 && !context.out.isJson)
@@ -141,6 +143,7 @@ const OPTIONS = {
   audience: many('<audience>', 'replace the audiences it may request tokens for; may be repeated'),
   noAudiences: off('take all audiences away'),
   description: text('<text>', 'what the agent is for; empty removes it'),
+  owner: text('<text>', 'who answers for the agent; empty: who created it'),
   revoke: flag('revoke the credentials that its scopes no longer cover'),
 }
 
@@ -173,7 +176,7 @@ export const update = defineVerb({
 
 /** Throws `CliError` (usage). */
 function bodyOf(options: Options): ChangeAgent {
-  const { addScope, removeScope, scope, expiresIn, expiresAt, audience, description, revoke } = options
+  const { addScope, removeScope, scope, expiresIn, expiresAt, audience, description, owner, revoke } = options
   if (scope !== undefined && (addScope ?? removeScope) !== undefined)
     throw usage('--scope replaces all scopes.', 'Omit --add-scope and --remove-scope.')
   if (
@@ -191,6 +194,7 @@ function bodyOf(options: Options): ChangeAgent {
     expires_at: options.expiry === false ? null : expiresAt,
     audiences: options.audiences === false ? [] : audience,
     description,
+    owner,
     revoke,
   }
   if (Object.values(body).some((value) => value !== undefined)) return body

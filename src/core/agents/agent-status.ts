@@ -40,7 +40,8 @@ export async function agentStatus(core: Parts, caller: AgentCaller): Promise<Age
     name: caller.agentName,
     scopes: caller.scopes,
     createdAt: caller.createdAt,
-    lastUsed: core.lastUse.get(caller.agentId) ?? (await core.store.agents.lastUsed(caller.agentId)),
+    lastUsed:
+      (core.lastUse.get(caller.agentId) ?? (await core.store.agents.lastUse(caller.agentId)))?.at ?? null,
     expiresAt: caller.agentExpiresAt,
     activeCredentials: active.items,
     pendingRequests: pending.map(({ id, scopes, createdAt, expiresAt }) => ({

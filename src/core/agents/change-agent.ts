@@ -14,7 +14,7 @@ import { requireBounds } from './agent-bounds.ts'
 import { checkExpiry, decideExpiry, type ExpiryChanges } from './change-expiry.ts'
 import { requireAllHeld, requireAudiences, requireHeld } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
-import { type AgentView, viewOf } from './list-agents.ts'
+import { type AgentView, viewOne } from './list-agents.ts'
 import { type Beyond, findBeyond, type OutOfScope, REVOKED_AT_ONCE, revokeInSlices } from './out-of-scope.ts'
 import { checkScopeChanges, planScopes, type ScopeChanges, type ScopePlan, stillHeld } from './plan-scopes.ts'
 
@@ -23,6 +23,8 @@ export interface AgentChanges extends ScopeChanges, ExpiryChanges {
   readonly audiences?: readonly string[] | undefined
   /** Null or empty: none. */
   readonly description?: string | null | undefined
+  /** Null or empty: who created it. */
+  readonly owner?: string | null | undefined
   /** Revokes the living credentials that the agent's scopes no longer cover. */
   readonly revoke?: boolean | undefined
 }
@@ -73,11 +75,10 @@ async function present(
   revoked: Beyond | undefined,
 ): Promise<ChangedAgent> {
   const { agent, settings, grants, removed } = plan
-  const lastUsedAt = await core.store.agents.lastUsed(agent.id)
   // All that was issued under the old scopes is stored by now.
   const left = revoked !== undefined || removed.length === 0 ? [] : (await findBeyond(core, plan)).credentials
   return {
-    view: viewOf(core, { ...agent, ...settings, lastUsedAt }, grants),
+    view: await viewOne(core, { ...agent, ...settings }, grants),
     warnings,
     outOfScope: [
       ...(revoked?.credentials ?? []).map((one) => ({ ...one, isRevoked: true })),
@@ -112,7 +113,9 @@ async function decide(core: Core, actor: Actor, before: LivingAgent, changes: Ag
   const endsAll = changes.revoke === true && heldScopes(scopes, scopes.grants).length === 0
   if (endsAll) await requireConfirmed(core, actor)
   const description = changes.description === undefined ? agent.description : changes.description || null
-  return { ...scopes, agent, before, settings: { scopes: scopes.scopes, audiences, expiresAt, description } }
+  const owner = changes.owner === undefined ? agent.owner : changes.owner || null
+  const settings = { scopes: scopes.scopes, audiences, expiresAt, description, owner }
+  return { ...scopes, agent, before, settings }
 }
 
 /** The caller must hold the new ones. */
@@ -162,7 +165,7 @@ function grantSteps({ store: { agents } }: Core, { before, grants }: Plan): Step
 /** One entry: what was added and removed, and each setting that changed. */
 function entryOf(core: Core, actor: Actor, { agent, settings, added, removed }: Plan, revoked: number): Step {
   const isScoped = added.length + removed.length > 0
-  const fields = (['expiresAt', 'audiences', 'description'] as const).filter(
+  const fields = (['expiresAt', 'audiences', 'description', 'owner'] as const).filter(
     (field) => JSON.stringify(agent[field]) !== JSON.stringify(settings[field]),
   )
   return audit(core, actor, {
@@ -174,6 +177,7 @@ function entryOf(core: Core, actor: Actor, { agent, settings, added, removed }: 
       ...(fields.includes('expiresAt') ? { expires_at: settings.expiresAt } : {}),
       ...(fields.includes('audiences') ? { audiences: settings.audiences } : {}),
       ...(fields.includes('description') ? { description: settings.description } : {}),
+      ...(fields.includes('owner') ? { owner: settings.owner } : {}),
       ...(revoked === 0 ? {} : { revoked }),
     },
   })

@@ -23,6 +23,8 @@ export interface AgentCommand {
   readonly expires_in?: string | undefined
   readonly audiences?: readonly string[] | undefined
   readonly description?: string | undefined
+  /** Empty: the caller. */
+  readonly owner?: string | undefined
 }
 
 /** The secrets are shown once and never again. */
@@ -50,6 +52,7 @@ export async function createAgent(core: Core, actor: Actor, command: AgentComman
     name: command.name,
     scopes,
     description: command.description,
+    owner: command.owner,
     lifetimeMs,
     audiences,
     ...createdUnder(actor.caller, undefined),
@@ -59,7 +62,11 @@ export async function createAgent(core: Core, actor: Actor, command: AgentComman
     action: 'agent.created',
     agent: made.agent,
     scopes,
-    details: { expires_at: made.agent.expiresAt, ...(audiences.length === 0 ? {} : { audiences }) },
+    details: {
+      expires_at: made.agent.expiresAt,
+      ...(audiences.length === 0 ? {} : { audiences }),
+      owner: made.agent.owner ?? undefined,
+    },
   })
   const outcome = await commit(core, actor, [...whileUnchanged(actor), ...made.steps, entry])
   requireUnchanged(outcome)
@@ -154,6 +161,7 @@ export function beyondServer(
 export interface AgentPlan {
   readonly name: string
   readonly description?: string | undefined
+  readonly owner?: string | undefined
   readonly scopes: readonly string[]
   readonly audiences?: readonly string[] | undefined
   readonly lifetimeMs?: number | undefined
@@ -194,6 +202,7 @@ export async function prepareAgent(core: Core, plan: AgentPlan): Promise<Prepare
     policy: plan.policy ?? null,
     bounds: plan.bounds ?? null,
     createdBy: plan.createdBy,
+    owner: plan.owner || null,
     createdAt: now,
     expiresAt: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,
     endedAt: null,

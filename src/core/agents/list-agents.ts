@@ -1,8 +1,9 @@
-import type { AgentGrant } from '../../domain/agent.ts'
-import { DEFAULT_PAGE } from '../../domain/limits.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { Agent, AgentGrant } from '../../domain/agent.ts'
+import { DEFAULT_PAGE, MAX_COUNTED_OF_AGENT } from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
-import type { AgentWithUse } from '../../store/tables/agents.ts'
+import type { AgentUse, AgentWithUse } from '../../store/tables/agents.ts'
 import type { Core } from '../context.ts'
 import { heldScopes, livingGrants } from '../held-scopes.ts'
 import { type Page, type PageQuery, pageOf } from '../page.ts'
@@ -13,7 +14,12 @@ export interface AgentView {
   /** All scopes it holds now, extra grants included. */
   readonly scopes: readonly string[]
   readonly createdAt: number
-  readonly lastUsed: number | null
+  /** Who answers for it. */
+  readonly owner: string
+  /** Its credentials that have not ended, counted up to `MAX_COUNTED_OF_AGENT`. */
+  readonly live: number
+  readonly lastUse: AgentUse | null
+  readonly signingKeyId: string
   readonly expiresAt: number | null
   readonly policy: string | null
   readonly audiences: readonly string[]
@@ -38,25 +44,57 @@ export async function listAgents(
     await core.store.agents.grantsOfAll(agents.map(({ id }) => id)),
     (grant) => grant.agentId,
   )
-  return { items: agents.map((agent) => viewOf(core, agent, grants.get(agent.id) ?? [])), next }
+  const live = await countLiving(
+    core,
+    agents.map(({ id }) => id),
+  )
+  return { items: agents.map((agent) => viewOf(core, agent, grants.get(agent.id) ?? [], live)), next }
 }
 
 /** Throws `agent_not_found`. */
 export async function readAgent(core: Parts, name: string): Promise<AgentView> {
   const agent = await core.store.agents.findByName(name)
   if (agent === undefined) throw new Problem('agent_not_found')
-  const lastUsedAt = await core.store.agents.lastUsed(agent.id)
-  return viewOf(core, { ...agent, lastUsedAt }, await core.store.agents.grantsOf(agent.id))
+  return viewOne(core, agent, await core.store.agents.grantsOf(agent.id))
 }
 
-export function viewOf(core: Parts, agent: AgentWithUse, grants: readonly AgentGrant[]): AgentView {
+/** With its last use and the number of its credentials, which are read here. */
+export async function viewOne(core: Parts, agent: Agent, grants: readonly AgentGrant[]): Promise<AgentView> {
+  const lastUse = await core.store.agents.lastUse(agent.id)
+  return viewOf(core, { ...agent, lastUse }, grants, await countLiving(core, [agent.id]))
+}
+
+/** Agents whose credentials are counted at once. */
+const COUNTED_AT_ONCE = 20
+
+/** In slices that hold up nobody, because each agent may have as many as are counted. */
+async function countLiving({ store }: Parts, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const all = new Map<string, number>()
+  for (let start = 0; start < ids.length; start += COUNTED_AT_ONCE) {
+    if (start > 0) await setImmediate()
+    const some = ids.slice(start, start + COUNTED_AT_ONCE)
+    for (const [id, live] of await store.credentials.countLivingOfEach(some, MAX_COUNTED_OF_AGENT))
+      all.set(id, live)
+  }
+  return all
+}
+
+function viewOf(
+  core: Parts,
+  agent: AgentWithUse,
+  grants: readonly AgentGrant[],
+  live: ReadonlyMap<string, number>,
+): AgentView {
   const now = core.store.now()
   return {
     id: agent.id,
     name: agent.name,
     scopes: heldScopes(agent, livingGrants(grants, now)),
     createdAt: agent.createdAt,
-    lastUsed: core.lastUse.get(agent.id) ?? agent.lastUsedAt,
+    owner: agent.owner ?? agent.createdBy,
+    live: live.get(agent.id) ?? 0,
+    lastUse: core.lastUse.get(agent.id) ?? agent.lastUse,
+    signingKeyId: agent.signingKeyId,
     expiresAt: agent.expiresAt,
     policy: agent.policy,
     audiences: agent.audiences,

@@ -1,5 +1,5 @@
 import { coversGranted } from '../../domain/scope.ts'
-import type { ScopedCredential } from '../../store/tables/credentials.ts'
+import type { ScopedCredential } from '../../store/tables/owned-credentials.ts'
 import { traceOf } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit } from '../commit.ts'

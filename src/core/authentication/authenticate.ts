@@ -31,7 +31,7 @@ export function authenticate(
 
 function accept(core: Parts, caller: AgentCaller | undefined, origin: Origin): Actor<AgentCaller> {
   if (caller === undefined) throw refuse(core, origin)
-  core.lastUse.touch(caller.agentId, core.store.now())
+  core.lastUse.touch(caller.agentId, { at: core.store.now(), from: origin.ipAddress })
   return { caller, origin }
 }
 

@@ -1,3 +1,4 @@
+import type { AgentUse } from '../../store/tables/agents.ts'
 import type { Core } from '../context.ts'
 import type { LastUse } from '../parts.ts'
 
@@ -5,11 +6,11 @@ import type { LastUse } from '../parts.ts'
 const BATCH = 200
 
 export function createLastUse(core: Pick<Core, 'store'>): LastUse {
-  let unwritten = new Map<string, number>()
-  let writing = new Map<string, number>()
+  let unwritten = new Map<string, AgentUse>()
+  let writing = new Map<string, AgentUse>()
   return {
-    touch: (agentId, now) => {
-      unwritten.set(agentId, now)
+    touch: (agentId, use) => {
+      unwritten.set(agentId, use)
     },
     get: (agentId) => unwritten.get(agentId) ?? writing.get(agentId),
     async flush() {
@@ -20,11 +21,11 @@ export function createLastUse(core: Pick<Core, 'store'>): LastUse {
       try {
         for (let start = 0; start < all.length; start += BATCH) {
           await core.store.commit(
-            all.slice(start, start + BATCH).map(([id, at]) => core.store.agents.recordUse(id, at)),
+            all.slice(start, start + BATCH).map(([id, use]) => core.store.agents.recordUse(id, use)),
           )
         }
       } catch {
-        for (const [id, at] of all) if (!unwritten.has(id)) unwritten.set(id, at)
+        for (const [id, use] of all) if (!unwritten.has(id)) unwritten.set(id, use)
       }
       writing = new Map()
     },

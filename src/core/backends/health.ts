@@ -132,7 +132,7 @@ export function reasonOfCall(error: unknown): HealthReason | undefined {
   return error.reason !== undefined && OUTAGES.has(error.reason) ? error.reason : undefined
 }
 
-/** What a failed check says: there, every failure is one of the backend. */
+/** What a failed check or revocation says: there, every failure is one of the backend. */
 export function reasonOfCheck(error: unknown): HealthReason {
   const known = reasonOfCall(error)
   if (known !== undefined) return known

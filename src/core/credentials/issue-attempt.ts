@@ -126,6 +126,7 @@ export function newCredential({ holder, backend, plan }: Granted, set: Beginning
     stuckAt: null,
     secretHash: set.secretHash ?? null,
     sealedHandle: null,
+    failure: null,
   }
 }
 

@@ -12,6 +12,8 @@ export interface CredentialFilter extends PageQuery {
   /** Name or id. */
   readonly agent?: string | undefined
   readonly status?: Status | undefined
+  /** Those that have ended and that their upstream may still accept. */
+  readonly unended?: boolean | undefined
 }
 
 /** Rows read in one request when a filter is narrow; the page is then short, and its cursor continues from there. */
@@ -19,8 +21,9 @@ const MOST_EXAMINED = 5_000
 const CHUNK = 500
 
 /**
- * Credentials for the administrator, newest first; only those that were issued. For an agent or a backend, the audit's
- * indexes find them by their `credential.issued` entries.
+ * Credentials for the administrator, newest first; only those that were issued. Those that live, and those that their
+ * upstream may still accept, have indexes of their own. Of all others, the audit's indexes find those of an agent or a
+ * backend by their `credential.issued` entries.
  */
 export async function listCredentials(
   core: Pick<Core, 'store'>,
@@ -30,11 +33,14 @@ export async function listCredentials(
   const items: CredentialView[] = []
   let cursor = filter.cursor
   let lastShown: string | undefined
-  for (let examined = 0; examined < MOST_EXAMINED; examined += CHUNK) {
-    const chunk = await read(cursor)
+  // Where every row is shown, the first chunk is the page.
+  let size = Math.min(CHUNK, limit + 1)
+  for (let examined = 0; examined < MOST_EXAMINED; examined += size) {
+    if (examined > 0) size = CHUNK
+    const chunk = await read(cursor, size)
     for (const { credential, at } of chunk) {
       cursor = at
-      // Pruned, while its entry is kept.
+      // Pruned, while its entry is kept; or of no interest.
       if (credential === undefined) continue
       const view = viewOf(credential, core.store.now())
       const issued = credential.state !== 'pending' && credential.state !== 'failed'
@@ -44,33 +50,66 @@ export async function listCredentials(
       items.push(view)
       lastShown = at
     }
-    if (chunk.length < CHUNK) return { items, next: undefined }
+    if (chunk.length < size) return { items, next: undefined }
   }
   return { items, next: cursor }
 }
 
-type Source = (cursor: string | undefined) => Promise<{ credential: Credential | undefined; at: string }[]>
+interface Row {
+  readonly credential: Credential | undefined
+  /** The cursor after it. */
+  readonly at: string
+}
+type Source = (cursor: string | undefined, size: number) => Promise<Row[]>
 
 async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Promise<Source> {
+  if (filter.unended === true) return openSource(core, filter, 'revoking')
+  if (filter.status === 'active') return openSource(core, filter, 'active')
   if (filter.agent === undefined && filter.backend === undefined) {
-    if (filter.cursor !== undefined && !isId('credential', filter.cursor)) throw badCursor()
-    return async (cursor) =>
-      (await core.store.credentials.list(cursor, CHUNK)).map((credential) => ({
-        credential,
-        at: credential.id,
-      }))
+    requireCursor(filter)
+    return async (cursor, size) => atTheirIds(await core.store.credentials.list(cursor, size))
   }
   if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
   const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
   if (filter.agent !== undefined && agentId === undefined) return async () => []
   const backend = await findBackendName(core, filter.backend)
-  return async (cursor) => {
+  return async (cursor, size) => {
     const question = { agentId, backend, action: 'credential.issued', before: cursor }
-    const entries = await core.store.audit.credentialsOf(question, CHUNK)
+    const entries = await core.store.audit.credentialsOf(question, size)
     const found = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
     const byId = new Map(found.map((credential) => [credential.id, credential]))
     return entries.map((entry) => ({ credential: byId.get(entry.credentialId ?? ''), at: entry.id }))
   }
+}
+
+async function openSource(
+  core: Pick<Core, 'store'>,
+  filter: CredentialFilter,
+  state: 'active' | 'revoking',
+): Promise<Source> {
+  requireCursor(filter)
+  const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
+  if (filter.agent !== undefined && agentId === undefined) return async () => []
+  const backend = await findBackendName(core, filter.backend)
+  const isMine = (one: Credential | undefined) =>
+    (agentId === undefined || one?.agentId === agentId) && (backend === undefined || one?.backend === backend)
+  const of =
+    agentId !== undefined && state === 'active'
+      ? { state, agentId }
+      : { state, ...(backend === undefined ? {} : { backend }) }
+  return async (cursor, size) =>
+    atTheirIds(await core.store.credentials.listOpen(of, cursor, size)).map((row) =>
+      // Examined, and not shown.
+      isMine(row.credential) ? row : { ...row, credential: undefined },
+    )
+}
+
+const atTheirIds = (found: readonly Credential[]): Row[] =>
+  found.map((credential) => ({ credential, at: credential.id }))
+
+/** Of a listing whose cursors are ids of credentials. */
+function requireCursor({ cursor }: CredentialFilter): void {
+  if (cursor !== undefined && !isId('credential', cursor)) throw badCursor()
 }
 
 function badCursor() {

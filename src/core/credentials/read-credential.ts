@@ -1,4 +1,5 @@
-import { type Credential, type Status, statusAt } from '../../domain/credential.ts'
+import type { HealthReason } from '../../domain/backend-health.ts'
+import { type Credential, type EndReason, type Status, statusAt } from '../../domain/credential.ts'
 import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { findVisible, type UpstreamEnd, upstreamEnd } from './revoke-credential.ts'
@@ -18,6 +19,20 @@ export interface CredentialView {
   readonly revokedAt: number | null
   /** Whether it is gone at its upstream; set when it has ended. */
   readonly upstream: UpstreamEnd | null
+  /** Null while it lives. */
+  readonly endedAt: number | null
+  readonly endReason: EndReason | null
+  /** While its upstream has not confirmed its end. */
+  readonly ending: Ending | undefined
+}
+
+/** How far the tries to end a credential upstream are. */
+export interface Ending {
+  /** Failed tries in a row. */
+  readonly attempts: number
+  readonly nextTry: number | null
+  readonly isStuck: boolean
+  readonly failure: HealthReason | null
 }
 
 /** Throws `credential_not_found`, also for another agent's without `scope`. */
@@ -45,5 +60,23 @@ export function viewOf(credential: Credential, now: number): CredentialView {
     upstreamExpiresAt: credential.upstreamExpiresAt,
     revokedAt: status === 'revoked' ? endedAt : null,
     upstream: status === 'active' ? null : upstreamEnd(credential),
+    ...endOf(credential, status),
+  }
+}
+
+/** One that has expired ended then, whether or not the sweeper has come to it. */
+function endOf(
+  { state, endedAt, endReason, expiresAt, attempts, dueAt, stuckAt, failure }: Credential,
+  status: Status,
+): Pick<CredentialView, 'endedAt' | 'endReason' | 'ending'> {
+  if (status === 'active') return { endedAt: null, endReason: null, ending: undefined }
+  const isUnswept = state === 'active'
+  return {
+    endedAt: isUnswept ? expiresAt : endedAt,
+    endReason: isUnswept ? 'expired' : endReason,
+    ending:
+      state === 'revoking'
+        ? { attempts, nextTry: dueAt, isStuck: stuckAt !== null, failure: attempts > 0 ? failure : null }
+        : undefined,
   }
 }

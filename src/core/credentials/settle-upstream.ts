@@ -15,6 +15,7 @@ import {
   isToldAlready,
   UNASKED,
 } from '../backends/call-upstream.ts'
+import { reasonOfCheck } from '../backends/health.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
@@ -34,7 +35,8 @@ export async function settleUpstream(
 ): Promise<boolean> {
   const wasFailing = credential.attempts > 0 || backend.breakers.revoking.isTrying()
   try {
-    await revokeAt(core, backend, credential)
+    if ((await revokeAt(core, backend, credential)) === 'ended')
+      core.revocations.succeeded(backend.uid, core.store.now())
   } catch (error) {
     onFailure?.(error)
     if (error instanceof BreakerOpen) {
@@ -78,18 +80,26 @@ async function wakeOthers(core: Core, backend: OpenBackend): Promise<void> {
   await core.store.commit([core.store.credentials.wake(backend.uid, core.store.now())], { urgent: true })
 }
 
-async function revokeAt(core: Core, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {
-  if (backend.kind.revocation !== 'exact') return
+/** `ended`: the upstream was asked, and did it. */
+async function revokeAt(
+  core: Core,
+  backend: OpenBackend,
+  { id, sealedHandle }: Credential,
+): Promise<'ended' | undefined> {
+  if (backend.kind.revocation !== 'exact') return undefined
   const entered = enterUpstream(backend, 'revoking')
-  await callEntered(core, backend, entered, async (instance, signal) => {
+  const answer = await callEntered(core, backend, entered, async (instance, signal) => {
     const handle = sealedHandle === null ? instance.recover?.(id) : openHandle(core, id, sealedHandle)
     if (handle === undefined) return UNASKED
     return instance.revoke?.(handle, signal)
   })
+  return answer === UNASKED ? undefined : 'ended'
 }
 
-async function postpone(core: Core, { id, attempts, stuckAt }: Credential, dueAt: number): Promise<void> {
-  await core.store.commit([core.store.credentials.postpone(id, attempts, dueAt, stuckAt)], { urgent: true })
+async function postpone(core: Core, credential: Credential, dueAt: number): Promise<void> {
+  const { id, attempts, stuckAt, failure } = credential
+  const step = core.store.credentials.postpone(id, { attempts, dueAt, stuckAt, failure })
+  await core.store.commit([step], { urgent: true })
 }
 
 async function recordRetry(
@@ -112,7 +122,10 @@ async function recordRetry(
     },
     'the upstream did not revoke; it will be tried again',
   )
-  const steps: Step[] = [core.store.credentials.postpone(credential.id, attempts, dueAt, stuckAt)]
+  const reason = reasonOfCheck(error)
+  core.revocations.failed(upstream.uid, { at: now, reason, credentialId: credential.id })
+  const delay = { attempts, dueAt, stuckAt, failure: reason }
+  const steps: Step[] = [core.store.credentials.postpone(credential.id, delay)]
   // One entry for the first failure and one when it is stuck: endless retries must not fill the audit.
   if (attempts === 1 || (stuckAt !== null && credential.stuckAt === null)) {
     steps.push(

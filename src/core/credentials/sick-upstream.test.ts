@@ -160,13 +160,27 @@ describe('an upstream that is well again', () => {
     const waiting = core.store.now() + 900_000
     for (const id of issued) {
       await revokeCredential(core, LOCAL, id, 'admin:tokens:write')
-      await core.store.commit([core.store.credentials.postpone(id, 12, waiting, core.store.now())])
+      await core.store.commit([
+        core.store.credentials.postpone(id, {
+          attempts: 12,
+          dueAt: waiting,
+          stuckAt: core.store.now(),
+          failure: null,
+        }),
+      ])
     }
     isWell = true
     await sweepOnce(core)
     expect(await core.store.credentials.countOpenOfBackend(uid, 99)).toBe(20)
     // One of them is tried again.
-    await core.store.commit([core.store.credentials.postpone(issued[0] ?? '', 12, core.store.now(), null)])
+    await core.store.commit([
+      core.store.credentials.postpone(issued[0] ?? '', {
+        attempts: 12,
+        dueAt: core.store.now(),
+        stuckAt: null,
+        failure: null,
+      }),
+    ])
     await sweepOnce(core)
     expect(await core.store.credentials.countOpenOfBackend(uid, 99)).toBe(0)
   })

@@ -56,6 +56,22 @@ export async function approveEnrollment(
 ): Promise<Enrollment> {
   requireWhole(core, actor)
   const enrollment = await findPending(core, id)
+  const approval = await planApproval(core, actor, enrollment, command)
+  await requireConfirmedScopes(core, actor, approval.scopes)
+  // It ends an agent.
+  if (approval.isReplacing) await requireConfirmed(core, actor)
+  const { agentId } = enrollment
+  return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
+}
+
+/** All that is asked of an approval but its confirmation, and that it is still open. Throws as `approveEnrollment` does. */
+export async function planApproval(
+  core: Core,
+  actor: Actor,
+  enrollment: Enrollment,
+  command: ApproveCommand,
+): Promise<Approval> {
+  requireWhole(core, actor)
   const scopes = [...new Set(command.scopes ?? enrollment.scopes)]
   requireScopes(scopes)
   const asked = enrollment.lifetimeMs ?? undefined
@@ -69,12 +85,19 @@ export async function approveEnrollment(
     throw invalid('"replace" and "audiences" are for enrollments; this is a request for more scopes.')
   if (isReplacing) requireMayEnd(core, actor)
   const audiences = await requireAudiences(core, actor, [...new Set(command.audiences ?? policy?.audiences)])
-  await requireConfirmedScopes(core, actor, scopes)
-  // It ends an agent.
-  if (isReplacing) await requireConfirmed(core, actor)
-  const note = command.note ?? null
-  const approval = { actor, enrollment, policy, scopes, lifetimeMs, note, audiences, isReplacing }
-  return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
+  const receiver = agentId === null ? undefined : await core.store.agents.findLiving(agentId)
+  // As for a change: one that has ended in the meantime is refused by the commit.
+  if (receiver !== undefined) requireBounds(core, actor, receiver)
+  return {
+    actor,
+    enrollment,
+    policy,
+    scopes,
+    lifetimeMs,
+    note: command.note ?? null,
+    audiences,
+    isReplacing,
+  }
 }
 
 /** An administrator may shorten the lifetime that the policy sets, not extend it. Throws `invalid_request`. */
@@ -146,9 +169,6 @@ async function approveAgent(core: Core, approval: Approval): Promise<Enrollment>
 async function approveAmendment(core: Core, approval: Approval, agentId: string): Promise<Enrollment> {
   const { actor, enrollment, scopes, lifetimeMs } = approval
   const { id, name } = enrollment
-  const receiver = await core.store.agents.findLiving(agentId)
-  // As for a change: one that has ended in the meantime is refused by the commit.
-  if (receiver !== undefined) requireBounds(core, actor, receiver)
   const decision = decisionOf(core, approval)
   const grant: AgentGrant = {
     id: core.ids.body(),

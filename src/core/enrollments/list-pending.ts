@@ -13,6 +13,8 @@ export interface PendingQuery extends PageQuery {
 }
 
 export type ListedEnrollment = Enrollment & {
+  /** As it is now: the job that expires enrollments may not have come to it. */
+  readonly status: EnrollmentStatus
   /** A living agent has the name that a pending enrollment asks for. */
   readonly isTaken: boolean
 }
@@ -34,7 +36,7 @@ export async function listPending(
   const isWaiting = (one: Enrollment) => status === 'pending' && one.type === 'enroll'
   const taken = await core.store.agents.takenNames(listed.filter(isWaiting).map(({ name }) => name))
   return {
-    items: listed.map((one) => ({ ...one, isTaken: isWaiting(one) && taken.has(nameKey(one.name)) })),
+    items: listed.map((one) => ({ ...one, status, isTaken: isWaiting(one) && taken.has(nameKey(one.name)) })),
     next: isLast ? undefined : page.at(-1)?.id,
   }
 }
@@ -43,12 +45,10 @@ export async function listPending(
 export async function readPending(core: Pick<Core, 'store'>, id: string): Promise<ListedEnrollment> {
   const found = isId('enrollment', id) ? await core.store.enrollments.find(id) : undefined
   if (found === undefined) throw new Problem('enrollment_not_found')
-  const isPending = enrollmentStatusAt(found, core.store.now()) === 'pending'
-  const asksForName = isPending && found.type === 'enroll'
-  return {
-    ...found,
-    isTaken: asksForName && (await core.store.agents.takenNames([found.name])).size > 0,
-  }
+  const status = enrollmentStatusAt(found, core.store.now())
+  const asksForName = status === 'pending' && found.type === 'enroll'
+  const isTaken = asksForName && (await core.store.agents.takenNames([found.name])).size > 0
+  return { ...found, status, isTaken }
 }
 
 async function readPage(

@@ -55,7 +55,7 @@ export async function authenticateClient(
   const { client, proof } = await identify(core, attempt, generation)
   if (client === undefined || proof === undefined) throw refuseClient(core, attempt, client, origin)
   core.meter.authenticated(attempt.method, 'ok')
-  core.lastUse.touch(client.agent.id, core.store.now())
+  core.lastUse.touch(client.agent.id, { at: core.store.now(), from: origin.ipAddress })
   const actor = clientActor(client, attempt, origin, proof.rotation)
   return { client, actor, proof: proof.steps, attempt, generation }
 }

@@ -57,6 +57,8 @@ export const COLUMNS = {
     previous_bearer_hash: nullable(text),
     previous_secret_hash: nullable(text),
     previous_until: nullable(bigint),
+    /** Who answers for it; null: who created it. */
+    owner: nullable(text),
   },
   /** Extra scopes from an approved amendment. */
   agent_grants: {
@@ -69,6 +71,8 @@ export const COLUMNS = {
   agent_uses: {
     agent_id: text,
     last_used_at: bigint,
+    /** From where; null: recorded by an earlier build. */
+    ip_address: nullable(text),
   },
   signing_keys: {
     key_id: text,
@@ -135,6 +139,8 @@ export const COLUMNS = {
     secret_hash: nullable(text),
     /** Sealed JSON. */
     handle: nullable(text),
+    /** Why ending it upstream failed last, while it is `revoking`; null: it has not, or an earlier build tried. */
+    failure: nullable(text),
   },
   idempotency: {
     agent_id: text,

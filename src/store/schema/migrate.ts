@@ -10,6 +10,7 @@ import * as plugins from './migrations/0008-plugins.ts'
 import * as notifications from './migrations/0009-notifications.ts'
 import * as people from './migrations/0010-people.ts'
 import * as activity from './migrations/0011-activity.ts'
+import * as owner from './migrations/0012-owner.ts'
 
 export interface Migration {
   readonly version: number
@@ -30,9 +31,13 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: 'notifications', statements: notifications.statements },
   { version: 10, name: 'people', statements: people.statements },
   { version: 11, name: 'activity', statements: activity.statements },
+  { version: 12, name: 'owner', statements: owner.statements },
 ]
 
-export const SCHEMA_VERSION = MIGRATIONS.length
+/** Those that a store of this version has. */
+export const migrationsUpTo = (version: number) => MIGRATIONS.filter((one) => one.version <= version)
+
+export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.version ?? 0
 
 /** The operations that a migration needs from an engine. All of them run inside one transaction. */
 export interface Migratable {
@@ -49,7 +54,7 @@ export async function migrate(target: Migratable): Promise<void> {
       `the database has schema ${found}, this Mayfly knows ${SCHEMA_VERSION}: run a newer Mayfly`,
     )
   }
-  for (const migration of MIGRATIONS.slice(found)) {
+  for (const migration of MIGRATIONS.filter(({ version }) => version > found)) {
     await target.apply(migration.statements(target.dialect), migration.version)
   }
 }

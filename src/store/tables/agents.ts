@@ -5,15 +5,27 @@ import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { insert, run } from '../engine/run.ts'
-import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
+import type { AgentGrantRow, AgentRow, SigningKeyRow, Tables } from '../schema/rows.ts'
 import { agentEnds } from './agent-ends.ts'
 import { among } from './among.ts'
 import { codecs, encodeAudiences } from './codecs.ts'
 
 const { agents, agent_grants: agentGrants, signing_keys: signingKeys } = codecs
 
-/** An agent with the time it was last seen. */
-export type AgentWithUse = Agent & { readonly lastUsedAt: number | null }
+/** An agent with its last use. */
+export type AgentWithUse = Agent & { readonly lastUse: AgentUse | null }
+
+export interface AgentUse {
+  /** Epoch ms. */
+  readonly at: number
+  /** The IP address; null: not known. */
+  readonly from: string | null
+}
+
+type UseRow = Pick<Tables['agent_uses'], 'last_used_at' | 'ip_address'>
+
+const useOf = (row: { [C in keyof UseRow]: UseRow[C] | null } | undefined): AgentUse | null =>
+  row === undefined || row.last_used_at === null ? null : { at: row.last_used_at, from: row.ip_address }
 
 /** Agents, their extra grants, their last use and their signing keys. */
 export function createAgents(engine: Engine) {
@@ -64,16 +76,19 @@ function agentReads(engine: Engine) {
         .selectFrom('agents')
         .leftJoin('agent_uses', 'agent_uses.agent_id', 'agents.id')
         .selectAll('agents')
-        .select('agent_uses.last_used_at')
+        .select(['agent_uses.last_used_at', 'agent_uses.ip_address'])
         .where('ended_at', 'is', null)
       if (cursor !== undefined) query = query.where('id', '>', cursor)
-      const rows = await read<AgentRow & { last_used_at: number | null }>(query.orderBy('id').limit(limit))
-      return rows.map((row) => ({ ...agents.decode(row), lastUsedAt: row.last_used_at }))
+      type Row = AgentRow & { [C in keyof UseRow]: UseRow[C] | null }
+      const rows = await read<Row>(query.orderBy('id').limit(limit))
+      return rows.map((row) => ({ ...agents.decode(row), lastUse: useOf(row) }))
     },
-    lastUsed: async (id: string): Promise<number | null> => {
-      const used = build.selectFrom('agent_uses').select('last_used_at').where('agent_id', '=', id)
-      return (await read<{ last_used_at: number }>(used))[0]?.last_used_at ?? null
+    lastUse: async (id: string): Promise<AgentUse | null> => {
+      const used = build.selectFrom('agent_uses').selectAll().where('agent_id', '=', id)
+      return useOf((await read<UseRow>(used))[0])
     },
+    findAllLiving: async (ids: readonly string[]): Promise<Agent[]> =>
+      ids.length === 0 ? [] : (await read<AgentRow>(living().where(among(engine, ids)))).map(agents.decode),
     countByPolicy: (policy: string): Promise<number> =>
       countRows(
         engine,
@@ -170,19 +185,19 @@ function agentSteps(engine: Engine) {
     ],
     insertGrant: (grant: AgentGrant): Step => insert('agent_grants', agentGrants.encode(grant)),
     dropGrant: (id: string): Step => run(build.deleteFrom('agent_grants').where('id', '=', id), 1),
-    recordUse: (id: string, at: number): Step =>
+    recordUse: (id: string, { at, from }: AgentUse): Step =>
       run(
         build
           .insertInto('agent_uses')
-          .values({ agent_id: id, last_used_at: at })
-          .onConflict((c) => c.column('agent_id').doUpdateSet({ last_used_at: at })),
+          .values({ agent_id: id, last_used_at: at, ip_address: from })
+          .onConflict((c) => c.column('agent_id').doUpdateSet({ last_used_at: at, ip_address: from })),
         1,
       ),
   }
 }
 
 /** What an administrator may change. */
-export type AgentSettings = Pick<Agent, 'scopes' | 'audiences' | 'expiresAt' | 'description'>
+export type AgentSettings = Pick<Agent, 'scopes' | 'audiences' | 'expiresAt' | 'description' | 'owner'>
 /** What a rotation replaces. */
 export type AgentSecrets = Pick<Agent, 'bearerHash' | 'clientSecretHash' | 'rotation' | 'previous'>
 
@@ -205,6 +220,7 @@ function changeSteps(engine: Engine) {
         audiences: encodeAudiences(settings.audiences),
         expires_at: settings.expiresAt,
         description: settings.description,
+        owner: settings.owner,
       }),
     rotate: (agent: Pick<Agent, 'id' | 'version'>, secrets: AgentSecrets): Step[] =>
       change(agent, {

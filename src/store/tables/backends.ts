@@ -5,11 +5,17 @@ import type { Engine } from '../engine/engine.ts'
 import { insert, run } from '../engine/run.ts'
 import type { BackendRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
+import { lastRevocations } from './last-revocations.ts'
 
 const { backends } = codecs
 
 export function createBackends(engine: Engine) {
-  return { ...backendReads(engine), ...backendSteps(engine), ...endSteps(engine) }
+  return {
+    ...backendReads(engine),
+    ...backendSteps(engine),
+    ...endSteps(engine),
+    ...lastRevocations(engine),
+  }
 }
 
 function backendReads({ build, read }: Engine) {

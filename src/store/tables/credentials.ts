@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { type AgentEndReason, endOfCredentials } from '../../domain/agent.ts'
 import type { Activation, Credential, EndReason, State } from '../../domain/credential.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
@@ -9,21 +8,15 @@ import type { CredentialRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 import { backlogReads, dueReads, dueScans } from './due-credentials.ts'
 import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
+import { openReads, ownedReads } from './owned-credentials.ts'
 
 const { credentials } = codecs
 
 /** An active credential in the form that its agent sees. */
 export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
 
-/** A credential with its grants. */
-export type ScopedCredential = Pick<Credential, 'id' | 'backend' | 'scopes' | 'expiresAt'>
-
-/** An agent's, a backend's, or both: one of them is given. */
-export interface Whose {
-  readonly agentId: string | undefined
-  /** The name. */
-  readonly backend: string | undefined
-}
+/** Until when ending a credential upstream waits, and what its last try said. */
+export type Delay = Pick<Credential, 'attempts' | 'stuckAt' | 'failure'> & { readonly dueAt: number }
 
 export interface RevokedRow {
   readonly id: string
@@ -35,6 +28,7 @@ export function createCredentials(engine: Engine) {
   return {
     ...credentialReads(engine),
     ...ownedReads(engine),
+    ...openReads(engine),
     ...revokedReads(engine),
     ...issueSteps(engine),
     ...endSteps(engine),
@@ -99,13 +93,6 @@ function credentialReads(engine: Engine) {
         .where('expires_at', '>', now)
       return (await read<{ id: string }>(active.orderBy('due_at', 'desc').limit(limit))).map((row) => row.id)
     },
-    /** Ids of those that have neither ended nor expired, also those whose issue is under way. */
-    livingIdsOf: async (whose: Whose, now: number, limit: number): Promise<string[]> => {
-      const living = livingOfBoth(engine, whose, now)
-      return (await read<{ id: string }>(living.limit(limit))).map((row) => row.id)
-    },
-    countLivingOf: (whose: Whose, now: number, atMost: number): Promise<number> =>
-      countRows(engine, livingOfBoth(engine, whose, now).limit(atMost)),
     /** Ids of an agent's credentials that had neither ended nor expired when the agent ended at `endedAt`. */
     leftOf: async (agentId: string, endedAt: number, limit: number): Promise<string[]> => {
       const left = build
@@ -121,104 +108,6 @@ function credentialReads(engine: Engine) {
       const settled = build.selectFrom('credentials').select('id').where('settled_at', '<', time)
       return (await read<{ id: string }>(settled.orderBy('settled_at').limit(limit))).map((row) => row.id)
     },
-  }
-}
-
-/** By the agent's index, or else by that of the backend. */
-function livingOfBoth({ build }: Engine, { agentId, backend }: Whose, now: number) {
-  let living = build
-    .selectFrom('credentials')
-    .select('id')
-    .where((e) =>
-      e.or([e('state', '=', 'pending'), e.and([e('state', '=', 'active'), e('expires_at', '>', now)])]),
-    )
-  if (agentId !== undefined) living = living.where('agent_id', '=', agentId).where('ended_at', 'is', null)
-  if (backend !== undefined) living = living.where('backend', '=', backend).where('settled_at', 'is', null)
-  return living
-}
-
-/** Credentials as they are shown, and as they are looked up to be ended. */
-function ownedReads(engine: Engine) {
-  const { build, read } = engine
-  const byId = engine.prepare<OwnedRow>(
-    'SELECT c.*, a.ended_at AS agent_ended_at, a.end_reason AS agent_end_reason FROM credentials AS c LEFT JOIN agents AS a ON a.id = c.agent_id AND c.ended_at IS NULL WHERE c.id = ?',
-  )
-  /** With the end of its agent, which also ends a credential that has not ended yet. */
-  const owned = () =>
-    build
-      .selectFrom('credentials')
-      .leftJoin('agents', (join) =>
-        join.onRef('agents.id', '=', 'credentials.agent_id').on('credentials.ended_at', 'is', null),
-      )
-      .selectAll('credentials')
-      .select(['agents.ended_at as agent_ended_at', 'agents.end_reason as agent_end_reason'])
-  return {
-    find: async (id: string): Promise<Credential | undefined> => {
-      const [row] = await byId([id])
-      return row === undefined ? undefined : toOwnedCredential(row)
-    },
-    findAll: async (ids: readonly string[]): Promise<Credential[]> =>
-      ids.length === 0
-        ? []
-        : (await read<OwnedRow>(owned().where('credentials.id', 'in', ids))).map(toOwnedCredential),
-    /** All that have neither ended nor expired, also those whose issue is under way, after `cursor`. */
-    livingScopesOf: async (
-      agentId: string,
-      now: number,
-      cursor: string,
-      limit: number,
-    ): Promise<ScopedCredential[]> => {
-      const living = build
-        .selectFrom('credentials')
-        .select(['id', 'backend', 'scopes', 'expires_at'])
-        .where('agent_id', '=', agentId)
-        .where('ended_at', 'is', null)
-        .where((e) => e.or([e('state', '<>', 'active'), e('expires_at', '>', now)]))
-        .where('id', '>', cursor)
-        .orderBy('id')
-        .limit(limit)
-      type Row = Pick<CredentialRow, 'id' | 'backend' | 'scopes' | 'expires_at'>
-      return (await read<Row>(living)).map((row) => ({
-        id: row.id,
-        backend: row.backend,
-        scopes: JSON.parse(row.scopes) as string[],
-        expiresAt: row.expires_at,
-      }))
-    },
-    /** Newest first, before `cursor`. */
-    list: async (cursor: string | undefined, limit: number): Promise<Credential[]> => {
-      let query = owned()
-      if (cursor !== undefined) query = query.where('credentials.id', '<', cursor)
-      return (await read<OwnedRow>(query.orderBy('credentials.id', 'desc').limit(limit))).map(
-        toOwnedCredential,
-      )
-    },
-  }
-}
-
-/** A row with the end of its agent, where the credential itself has not ended. */
-type OwnedRow = CredentialRow & {
-  readonly agent_ended_at: number | null
-  readonly agent_end_reason: string | null
-}
-
-/**
- * A credential ends with its agent for every reader, also while the rows of an agent with very many credentials are
- * still being written (ADR 0023). One that had expired by then stays expired.
- */
-function toOwnedCredential(row: OwnedRow): Credential {
-  const credential = credentials.decode(row)
-  const { agent_ended_at: endedAt, agent_end_reason: how } = row
-  const { state, expiresAt, revocation } = credential
-  if (endedAt === null || how === null || (state !== 'active' && state !== 'pending')) return credential
-  if (state === 'active' && expiresAt <= endedAt) return credential
-  const isDone = state === 'active' && revocation !== 'exact'
-  return {
-    ...credential,
-    state: isDone ? 'revoked' : 'revoking',
-    endReason: endOfCredentials(how as AgentEndReason),
-    endedAt,
-    settledAt: isDone ? endedAt : credential.settledAt,
   }
 }
 
@@ -372,7 +261,17 @@ function settlingSteps({ build }: Engine) {
       .where('due_at', '>', now)
   return {
     settle: (id: string, state: 'revoked' | 'expired', now: number): Step =>
-      run(revoking(id).set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }), 1),
+      run(
+        revoking(id).set({
+          state,
+          settled_at: now,
+          due_at: null,
+          stuck_at: null,
+          handle: null,
+          failure: null,
+        }),
+        1,
+      ),
     /** Makes the claims of a dead process due at once. Only for a store with a single process. */
     voidClaims: (now: number): Step => run(due(now).where('attempts', '=', 0), 'any'),
     /** Makes credentials of this backend that wait after a failure due at once. */
@@ -380,7 +279,7 @@ function settlingSteps({ build }: Engine) {
       run(due(now).where('backend_uid', '=', backendUid).where('attempts', '>', 0), 'any'),
     drop: (ids: readonly string[]): Step =>
       run(build.deleteFrom('credentials').where('id', 'in', ids), 'any'),
-    postpone: (id: string, attempts: number, dueAt: number, stuckAt: number | null): Step =>
-      run(revoking(id).set({ attempts, due_at: dueAt, stuck_at: stuckAt }), 1),
+    postpone: (id: string, { attempts, dueAt, stuckAt, failure }: Delay): Step =>
+      run(revoking(id).set({ attempts, due_at: dueAt, stuck_at: stuckAt, failure }), 1),
   }
 }

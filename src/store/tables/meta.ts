@@ -5,8 +5,9 @@ import { insert, run } from '../engine/run.ts'
 /**
  * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions,
  * `ending|<agent>` (`agent-ends.ts`), `reconcile|<backend>`, the time of the next run, `node|<id>`
- * (`core/server/nodes.ts`), `state.<backend>` (sealed), `health|<backend>`, `told|…`, of which ages receivers of
- * notifications have been told, and `activity`, how far the audit is counted (`activity.ts`).
+ * (`core/server/nodes.ts`), `state.<backend>` (sealed), `health|<backend>`, `revoked|<backend>` and
+ * `revoke-failed|<backend>` (`last-revocations.ts`), `told|…`, of which ages receivers of notifications have been told, and
+ * `activity`, how far the audit is counted (`activity.ts`).
  */
 export function createMeta(engine: Engine) {
   const { build, read } = engine

@@ -8,7 +8,12 @@ const PAUSE_MS = 1_000
 /** Which listings show what an action changes. */
 const SHOWN = {
   enrollment: ['GET /v1/admin/pending', 'GET /v1/admin/pending/:id', 'GET /v1/admin/overview'],
-  credential: ['GET /v1/admin/tokens', 'GET /v1/admin/tokens/:id', 'GET /v1/admin/overview'],
+  credential: [
+    'GET /v1/admin/tokens',
+    'GET /v1/admin/tokens/:id',
+    'GET /v1/admin/agents/:name',
+    'GET /v1/admin/overview',
+  ],
   agent: ['GET /v1/admin/agents', 'GET /v1/admin/agents/:name', 'GET /v1/admin/keys'],
   backend: ['GET /v1/admin/backends', 'GET /v1/admin/backends/:name', 'GET /v1/admin/overview'],
   operator: ['GET /v1/admin/operators', 'GET /v1/admin/operators/:id'],

@@ -68,7 +68,7 @@ function roomOf(location: string): Room | undefined {
 function Rooms() {
   const [location] = useLocation()
   return (
-    <Boundary key={location.split('?')[0]}>
+    <Boundary path={location.split('?')[0] ?? ''}>
       <Suspense
         fallback={
           <div className="p-4">

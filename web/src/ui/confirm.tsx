@@ -11,6 +11,9 @@ interface Props {
   /** The verb of the control: "End the agent". */
   readonly action: string
   readonly isDanger?: boolean
+  readonly isWide?: boolean
+  /** Why it cannot be sent yet. */
+  readonly refused?: string | undefined
   /** More to enter, such as a reason. */
   readonly children?: ReactNode
   readonly onClose: () => void
@@ -19,10 +22,22 @@ interface Props {
 }
 
 /** Asks before something ends. Nothing is shown as done before the server says so. */
-export function Confirm({ title, description, action, isDanger = true, children, onClose, work }: Props) {
+export function Confirm(props: Props) {
+  const {
+    title,
+    description,
+    action,
+    isDanger = true,
+    isWide = false,
+    refused,
+    children,
+    onClose,
+    work,
+  } = props
   const [state, setState] = useState<{ isSent: boolean; error?: unknown }>({ isSent: false })
   const submit = async (event: FormEvent) => {
     event.preventDefault()
+    if (state.isSent || refused !== undefined) return
     setState({ isSent: true })
     try {
       await work()
@@ -32,13 +47,19 @@ export function Confirm({ title, description, action, isDanger = true, children,
     }
   }
   return (
-    <Dialog title={title} description={description} onClose={onClose}>
+    <Dialog title={title} description={description} isWide={isWide} onClose={onClose}>
       <form onSubmit={submit} className="grid gap-3">
         {children}
         {state.error !== undefined && <ErrorNote error={state.error} />}
         <Actions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look={isDanger ? 'danger' : 'primary'} disabled={state.isSent}>
+          <Button
+            type="submit"
+            look={isDanger ? 'danger' : 'primary'}
+            disabled={state.isSent}
+            refused={refused}
+            {...(isDanger ? {} : { 'data-first': true })}
+          >
             {state.isSent ? 'Sent, waiting for the answer…' : action}
           </Button>
         </Actions>

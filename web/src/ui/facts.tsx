@@ -3,13 +3,13 @@ import type { ReactNode } from 'react'
 /** What is known of one object: names and values, one in a row. */
 export function Facts({ children }: { readonly children: ReactNode }) {
   return (
-    <dl className="grid grid-cols-[minmax(96px,max-content)_minmax(0,1fr)] gap-x-5 gap-y-2 text-sm max-sm:grid-cols-1 max-sm:gap-y-1">
+    <dl className="grid grid-cols-[minmax(124px,max-content)_minmax(0,1fr)] gap-x-5 gap-y-2 text-sm max-sm:grid-cols-1 max-sm:gap-y-1">
       {children}
     </dl>
   )
 }
 
-export function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+export function Fact({ name, children }: { readonly name: ReactNode; readonly children: ReactNode }) {
   return (
     <>
       <dt className="text-muted max-sm:mt-1">{name}</dt>

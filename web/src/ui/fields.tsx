@@ -48,7 +48,7 @@ export function TextField({ label, hint, error, ...input }: TextFieldProps) {
   )
 }
 
-type CheckFieldProps = { readonly label: string; readonly hint?: ReactNode } & ComponentProps<'input'>
+type CheckFieldProps = { readonly label: ReactNode; readonly hint?: ReactNode } & ComponentProps<'input'>
 export function CheckField({ label, hint, ...input }: CheckFieldProps) {
   const id = useId()
   return (

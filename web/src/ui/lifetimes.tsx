@@ -22,13 +22,20 @@ interface Props {
   readonly none: string
   /** The longest that the server takes, as a duration: longer presets are not offered. */
   readonly most?: string | undefined
+  /** The name of a choice without end, if there is one: its value is `never`. */
+  readonly never?: string
 }
 
+/** What is chosen for no end. */
+export const NEVER = 'never'
+
 /** Preset lifetimes within the server's limits, or any other. */
-export function LifetimeField({ label, value, onChange, none, most }: Props) {
+export function LifetimeField({ label, value, onChange, none, most, never }: Props) {
   const limit = (most === undefined ? undefined : secondsOf(most)) ?? Number.POSITIVE_INFINITY
   const presets = PRESETS.filter((one) => (secondsOf(one) ?? 0) <= limit)
-  const [isOther, setOther] = useState(value !== '' && !(PRESETS as readonly string[]).includes(value))
+  const [isOther, setOther] = useState(
+    value !== '' && value !== NEVER && !(PRESETS as readonly string[]).includes(value),
+  )
   const isBad = isOther && value !== '' && secondsOf(value) === undefined
   return (
     <Field
@@ -50,6 +57,7 @@ export function LifetimeField({ label, value, onChange, none, most }: Props) {
             {presets.map((one) => (
               <option key={one}>{one}</option>
             ))}
+            {never !== undefined && <option value={NEVER}>{never}</option>}
             <option value="other">Other…</option>
           </Select>
           {isOther && (

@@ -1,5 +1,7 @@
 import type { ReactNode } from 'react'
+import { Link } from 'wouter'
 import { type Failure, failureOf } from '../api/failure.ts'
+import { paths } from '../paths.ts'
 import { Button } from './button.tsx'
 
 /** What failed, and what to do. In a form it stands in the form. */
@@ -8,6 +10,15 @@ export function ErrorNote({ error, retry }: { readonly error: unknown; readonly 
   return (
     <div role="alert" className="rounded-sm border-l-4 border-bad bg-bad-soft px-3 py-2 text-sm">
       <p>{message}</p>
+      {code === 'confirmation_required' && (
+        <p>
+          Passkeys are registered in{' '}
+          <Link className="text-accent underline" href={paths.account()}>
+            your account
+          </Link>
+          .
+        </p>
+      )}
       <p className="mt-0.5 text-xs text-muted">
         {code}
         {requestId !== undefined && ` · ${requestId}`}

@@ -14,13 +14,16 @@ interface PageProps {
   readonly children: ReactNode
 }
 
+/** What belongs to the list is not there while an object takes its place. */
+const OF_LIST = 'max-lg:group-has-[article]/page:hidden'
+
 /** One room: a title, its controls, and what fills the rest of the window and scrolls by itself. */
 export function Page({ title, subtitle, actions, filters, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Mayfly`
   }, [title])
   return (
-    <div className="grid h-full min-h-0 grid-rows-[auto_minmax(0,1fr)]">
+    <div className="group/page grid h-full min-h-0 grid-rows-[auto_minmax(0,1fr)]">
       <header className="border-b border-line px-4 pt-4 pb-3">
         <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
           <div className="flex min-w-0 flex-wrap items-baseline gap-x-3">
@@ -29,9 +32,9 @@ export function Page({ title, subtitle, actions, filters, children }: PageProps)
             </h1>
             {subtitle !== undefined && <div className="text-muted">{subtitle}</div>}
           </div>
-          {actions !== undefined && <div className="flex flex-wrap gap-2">{actions}</div>}
+          {actions !== undefined && <div className={`flex flex-wrap gap-2 ${OF_LIST}`}>{actions}</div>}
         </div>
-        {filters !== undefined && <div className="mt-3">{filters}</div>}
+        {filters !== undefined && <div className={`mt-3 ${OF_LIST}`}>{filters}</div>}
       </header>
       <div className="min-h-0">{children}</div>
     </div>
@@ -44,13 +47,21 @@ interface SplitProps {
   readonly detail: ReactNode | undefined
 }
 
-/** A list, and beside it the object that is open. Each has an address. */
+/**
+ * A list, and beside it the object that is open. Each has an address. The list stays as it is while one goes from object to object;
+ * what belongs to an object ends with it.
+ */
 export function Split({ list, detail }: SplitProps) {
-  if (detail === undefined) return <div className="h-full min-h-0">{list}</div>
+  const [path] = useLocation()
+  const isOpen = detail !== undefined
   return (
-    <div className="grid h-full min-h-0 lg:grid-cols-[minmax(0,1fr)_minmax(460px,38%)]">
-      <div className="min-h-0 min-w-0 max-lg:hidden">{list}</div>
-      <div className="min-h-0 min-w-0 border-line bg-surface lg:border-l">{detail}</div>
+    <div className={`grid h-full min-h-0 ${isOpen ? 'lg:grid-cols-[minmax(0,1fr)_minmax(460px,38%)]' : ''}`}>
+      <div className={`min-h-0 min-w-0 ${isOpen ? 'max-lg:hidden' : ''}`}>{list}</div>
+      {isOpen && (
+        <div key={path} className="min-h-0 min-w-0 border-line bg-surface lg:border-l">
+          {detail}
+        </div>
+      )}
     </div>
   )
 }

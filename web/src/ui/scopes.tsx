@@ -1,4 +1,5 @@
 import { visible } from './hostile.ts'
+import { Name } from './text.tsx'
 
 /** Scopes as they are written everywhere. Long lists wrap. */
 export function Scopes({
@@ -22,4 +23,9 @@ export function Scopes({
       ))}
     </ul>
   )
+}
+
+/** In a list: one line, cut by its column. */
+export function ScopesLine({ scopes }: { readonly scopes: readonly string[] }) {
+  return scopes.length > 3 ? <Name text={scopes.join('  ')} mono /> : <Scopes scopes={scopes} />
 }

@@ -3,6 +3,7 @@ import { changeBackend, createBackend, type StoredNow } from '../../../core/back
 import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
 import { deleteBackend, readDeletion } from '../../../core/backends/delete-backend.ts'
 import { listAllBackends, readAnyBackend } from '../../../core/backends/list-backends.ts'
+import { type BackendFacts, readFacts } from '../../../core/backends/read-facts.ts'
 import { reconcileBackend } from '../../../core/backends/reconcile-backend.ts'
 import { type Reported, reportHealth, reportStored } from '../../../core/backends/report-health.ts'
 import { rotateRoot } from '../../../core/backends/rotate-root.ts'
@@ -24,22 +25,19 @@ export function adminBackendRoutes(http: Http): void {
     const all = await listAllBackends(core, call.actor.caller)
     const rest = all.filter((one) => isAfter(one.name, call.query.cursor))
     const page = firstPage(call, rest, ({ name }) => name)
-    const unended = await core.store.credentials.unended()
-    return Promise.all(page.map((one) => presentOpen(core, call.actor, one, unended)))
+    const known = await readFacts(core, page)
+    return Promise.all(known.map(({ backend, facts }) => presentOpen(core, call.actor, backend, facts)))
   })
 
   addRoute(http, 'POST /v1/admin/backends', async ({ actor, body, query }) =>
     presentStored(core, actor, await createBackend(core, actor, body, query.check ?? true)),
   )
 
-  addRoute(http, 'GET /v1/admin/backends/:name', async ({ actor, params }) =>
-    presentOpen(
-      core,
-      actor,
-      await readAnyBackend(core, actor.caller, params.name),
-      await core.store.credentials.unended(),
-    ),
-  )
+  addRoute(http, 'GET /v1/admin/backends/:name', async ({ actor, params }) => {
+    const found = await readAnyBackend(core, actor.caller, params.name)
+    const [one] = await readFacts(core, [found])
+    return one && presentOpen(core, actor, found, one.facts)
+  })
 
   addRoute(http, 'PUT /v1/admin/backends/:name', async ({ actor, params, body, query }) => {
     const options = { check: query.check ?? true, force: query.force ?? false }
@@ -123,24 +121,35 @@ function upstreamRoutes(http: Http): void {
 /** What was just stored, with what is known of its upstream. */
 async function presentStored(core: Http['core'], actor: Actor, stored: StoredNow) {
   const health = await reportStored(core, actor, stored.uid)
-  return { ...present(stored), ...optional('health', health && presentHealth(health)) }
+  const [known] = await readFacts(core, [stored])
+  return {
+    ...present(stored),
+    ...optional('health', health && presentHealth(health)),
+    ...(known && presentFacts(known.facts)),
+  }
 }
 
-async function presentOpen(
-  core: Http['core'],
-  actor: Actor,
-  backend: Reported,
-  unended: ReadonlyMap<string, { readonly count: number; readonly since: number }>,
-) {
-  const left = unended.get(backend.uid)
+async function presentOpen(core: Http['core'], actor: Actor, backend: Reported, facts: BackendFacts) {
   const shown = {
     ...present(backend),
     health: presentHealth(reportHealth(core, actor, backend)),
-    ...optional('unended', left && { count: left.count, since: timestamp(left.since) }),
+    ...presentFacts(facts),
   }
   if (backend.ending === null) return shown
   const { since, remaining } = await readDeletion(core, { ...backend, ending: backend.ending })
   return { ...shown, deletion: { since: timestamp(since), remaining } }
+}
+
+function presentFacts({ unended, live, lastSuccess, lastFailure: failure }: BackendFacts) {
+  return {
+    ...optional('unended', unended && { count: unended.count, since: timestamp(unended.since) }),
+    live,
+    ...optional('last_revocation', lastSuccess === undefined ? undefined : timestamp(lastSuccess)),
+    ...optional(
+      'last_revocation_failure',
+      failure && { at: timestamp(failure.at), reason: failure.reason, credential_id: failure.credentialId },
+    ),
+  }
 }
 
 function presentRotation({ since, proposed }: NonNullable<ConfiguredBackend['rotation']>) {

@@ -1,5 +1,7 @@
+import type { Actor } from '../../../core/caller.ts'
 import { approveEnrollment } from '../../../core/enrollments/approve-enrollment.ts'
-import { listPending, readPending } from '../../../core/enrollments/list-pending.ts'
+import { judgePending, type PendingJudgement } from '../../../core/enrollments/judge-pending.ts'
+import { type ListedEnrollment, listPending, readPending } from '../../../core/enrollments/list-pending.ts'
 import { rejectEnrollment } from '../../../core/enrollments/reject-enrollment.ts'
 import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
@@ -11,13 +13,20 @@ import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.t
 export function adminPendingRoutes(http: Http): void {
   const { core } = http
 
-  addRoute(http, 'GET /v1/admin/pending', async ({ query, request, reply }) => {
-    const page = linked({ request, reply }, await listPending(core, query))
-    return Promise.all(page.map((one) => present(core, one)))
-  })
+  const judged = async (actor: Actor, found: readonly ListedEnrollment[]) => {
+    const pending = found.filter(({ status }) => status === 'pending')
+    const judgements = await judgePending(core, actor, pending)
+    return Promise.all(found.map((one) => present(core, one, judgements.get(one.id))))
+  }
 
-  addRoute(http, 'GET /v1/admin/pending/:id', async ({ params }) =>
-    present(core, await readPending(core, params.id)),
+  addRoute(http, 'GET /v1/admin/pending', async ({ actor, query, request, reply }) =>
+    judged(actor, linked({ request, reply }, await listPending(core, query))),
+  )
+
+  addRoute(
+    http,
+    'GET /v1/admin/pending/:id',
+    async ({ actor, params }) => (await judged(actor, [await readPending(core, params.id)]))[0],
   )
 
   addRoute(http, 'POST /v1/admin/pending/:id/approve', async ({ actor, params, body }) =>
@@ -29,7 +38,11 @@ export function adminPendingRoutes(http: Http): void {
   )
 }
 
-async function present(core: Http['core'], enrollment: Enrollment & { readonly isTaken?: boolean }) {
+async function present(
+  core: Http['core'],
+  enrollment: Enrollment & { readonly isTaken?: boolean },
+  judgement?: PendingJudgement,
+) {
   const { note, reason, lifetimeMs, agentId, decidedAt, decidedBy, decisionNote, collectedAt } = enrollment
   return {
     id: enrollment.id,
@@ -43,6 +56,7 @@ async function present(core: Http['core'], enrollment: Enrollment & { readonly i
     expires_at: timestamp(enrollment.expiresAt),
     status: enrollmentStatusAt(enrollment, core.store.now()),
     ...(enrollment.isTaken === true ? { name_taken: true } : {}),
+    ...(judgement === undefined ? {} : presentJudgement(judgement)),
     ...optional('note', note === '' ? null : note),
     ...optional('reason', reason),
     ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
@@ -52,6 +66,15 @@ async function present(core: Http['core'], enrollment: Enrollment & { readonly i
     ...optional('decision_note', decisionNote),
     ...optional('collected_at', timestampOrNull(collectedAt)),
     ...presentWarnings(few(await scopeWarnings(core, enrollment.scopes))),
+  }
+}
+
+function presentJudgement({ difference, mayApprove, missingScopes }: PendingJudgement) {
+  const { added, present: has, impossible } = difference
+  return {
+    difference: { added: [...added], present: [...has], impossible: [...impossible] },
+    may_approve: mayApprove,
+    ...optional('missing_scopes', missingScopes.length === 0 ? undefined : [...missingScopes]),
   }
 }
 

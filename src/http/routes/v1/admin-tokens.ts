@@ -1,6 +1,10 @@
 import { queryAudit } from '../../../core/audit/query-audit.ts'
 import { listCredentials } from '../../../core/credentials/list-credentials.ts'
-import { type CredentialView, readCredential } from '../../../core/credentials/read-credential.ts'
+import {
+  type CredentialView,
+  type Ending,
+  readCredential,
+} from '../../../core/credentials/read-credential.ts'
 import { revokeAll } from '../../../core/credentials/revoke-all.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
 import type { Status } from '../../../domain/credential.ts'
@@ -8,7 +12,7 @@ import { invalid } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { linked } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
-import { optional, timestamp } from '../wire.ts'
+import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 /** The credentials of all agents, and the whole audit. */
 export function adminTokenRoutes(http: Http): void {
@@ -49,5 +53,17 @@ function present(view: CredentialView) {
     ...optional('upstream', view.upstream),
     expires_at: timestamp(view.expiresAt),
     created_at: timestamp(view.createdAt),
+    ...optional('ended_at', timestampOrNull(view.endedAt)),
+    ...optional('end_reason', view.endReason),
+    ...(view.ending === undefined ? {} : presentEnding(view.ending)),
+  }
+}
+
+function presentEnding({ attempts, nextTry, isStuck, failure }: Ending) {
+  return {
+    ...optional('attempts', attempts === 0 ? undefined : attempts),
+    ...optional('next_try', timestampOrNull(nextTry)),
+    ...optional('stuck', isStuck ? true : undefined),
+    ...optional('failure', failure),
   }
 }

@@ -16,7 +16,8 @@ const again = () =>
 
 interface Props {
   readonly operatorId: string
-  readonly mayRegister: string | null
+  /** Of one's own account: until when a passkey may be registered without another; undefined: it is somebody else's. */
+  readonly mayRegister?: string | null
 }
 
 export function Passkeys({ operatorId, mayRegister }: Props) {
@@ -47,14 +48,16 @@ export function Passkeys({ operatorId, mayRegister }: Props) {
       </ul>
       {data?.length === 0 && (
         <p className="text-muted">
-          None yet. With a passkey you log in without a link, and confirm what cannot be undone.
+          {mayRegister === undefined
+            ? 'None yet: they log in by a link.'
+            : 'None yet. With a passkey you log in without a link, and confirm what cannot be undone.'}
         </p>
       )}
-      <Register isFirst={data?.length === 0 && mayRegister !== null} />
+      {mayRegister !== undefined && <Register isFirst={data?.length === 0 && mayRegister !== null} />}
       {removing !== undefined && (
         <Confirm
           title={`Remove the passkey ${removing.name}?`}
-          description="The sessions that it started end at once. You confirm with a passkey."
+          description="The sessions that it started end at once. You confirm with your passkey."
           action="Remove the passkey"
           onClose={() => setRemoving(undefined)}
           work={async () => {

@@ -49,7 +49,7 @@ const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Texts above this length have several lines, such as keys and certificates. */
-const LONG_TEXT = 1_025
+const LONG_TEXT = 2_048
 /** The mark of a secret that is stored: sent back, it stays. */
 export const KEPT = '[redacted]'
 

@@ -8,14 +8,15 @@ import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
+import { EndAll } from '../../ui/end-all.tsx'
 import { type Column, List } from '../../ui/list.tsx'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
-import { Scopes } from '../../ui/scopes.tsx'
+import { ScopesLine } from '../../ui/scopes.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
 import { CredentialDetail } from './detail.tsx'
-import { EndAll, EndSelected } from './end.tsx'
+import { EndSelected } from './end.tsx'
 import { CredentialFilters, FILTERS, queryOf } from './filters.tsx'
 import { CredentialStatus, isUnended } from './status.tsx'
 
@@ -132,11 +133,6 @@ export function Credentials() {
       )}
     </Page>
   )
-}
-
-/** One line, cut by its column. */
-function ScopesLine({ scopes }: { readonly scopes: readonly string[] }) {
-  return scopes.length > 3 ? <Name text={scopes.join('  ')} mono /> : <Scopes scopes={scopes} />
 }
 
 function commandOf({ agent, backend }: Readonly<Record<string, string | undefined>>): string {

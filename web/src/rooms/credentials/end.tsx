@@ -3,10 +3,8 @@ import { isNotFound } from '../../api/failure.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
 import { Actions, Dialog } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/notes.tsx'
-import { tell } from '../../ui/notices.tsx'
 
 /** Requests at a time. */
 const AT_ONCE = 6
@@ -66,33 +64,5 @@ export function EndSelected({ ids, onClose, onDone }: SelectedProps) {
         )}
       </Actions>
     </Dialog>
-  )
-}
-
-interface AllProps {
-  readonly agent: string | undefined
-  readonly backend: string | undefined
-  readonly onClose: () => void
-}
-
-/** Ends everything of an agent, of a backend, or of an agent at a backend. The server asks for the passkey. */
-export function EndAll({ agent, backend, onClose }: AllProps) {
-  const whose = [agent, backend].filter((one) => one !== undefined).join(' at ')
-  return (
-    <Confirm
-      title={`End all credentials of ${whose}?`}
-      description="Every live one ends at once, also those that this list does not show yet. You confirm with your passkey."
-      action="End all"
-      onClose={onClose}
-      work={async () => {
-        const { revoked, remaining } = await admin.tokens.revokeAll({ agent, backend })
-        tell(
-          remaining === 0
-            ? `${revoked} credentials have ended.`
-            : `${revoked} credentials have ended; ${remaining} are left. End the rest again.`,
-        )
-        await refresh('GET /v1/admin/tokens')
-      }}
-    />
   )
 }

@@ -1,5 +1,101 @@
-import { Page } from '../../ui/page.tsx'
+import { useState } from 'react'
+import { useLocation, useParams } from 'wouter'
+import type { Operator } from '../../../../src/client/wire.ts'
+import { useRefusal } from '../../api/me.ts'
+import { useList } from '../../api/queries.ts'
+import { paths } from '../../paths.ts'
+import { useEntries } from '../../shell/entries.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyAs } from '../../ui/copy-as.tsx'
+import { type Column, List } from '../../ui/list.tsx'
+import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Page, Split } from '../../ui/page.tsx'
+import { ScopesLine } from '../../ui/scopes.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Name } from '../../ui/text.tsx'
+import { Time } from '../../ui/time.tsx'
+import { Invite } from './invite.tsx'
+import { PersonDetail } from './person.tsx'
 
+const COLUMNS: readonly Column<Operator>[] = [
+  { name: 'Name', width: 'minmax(0, 1.2fr)', cell: ({ name }) => <Name text={name} /> },
+  { name: 'E-mail', width: 'minmax(0, 1.6fr)', from: 480, cell: ({ email }) => <Name text={email} /> },
+  {
+    name: 'Administers',
+    width: 'minmax(0, 1.6fr)',
+    from: 760,
+    cell: ({ scopes }) => <ScopesLine scopes={scopes} />,
+  },
+  {
+    name: 'May grant',
+    width: 'minmax(0, 1fr)',
+    from: 1_000,
+    cell: ({ backend_scopes }) => <ScopesLine scopes={backend_scopes} />,
+  },
+  {
+    name: 'Last login',
+    width: '112px',
+    cell: ({ joined_at, last_login }) =>
+      joined_at === null ? <Status look="wait">invited</Status> : <Time at={last_login} />,
+  },
+]
+
+/** Who administers Mayfly, with what, and when they last did. */
 export function People() {
-  return <Page title="People">{null}</Page>
+  const { id } = useParams<{ id?: string }>()
+  const [, go] = useLocation()
+  const [isInviting, setInviting] = useState(false)
+  const list = useList('GET /v1/admin/operators')
+  const refused = useRefusal('inviteOperator')
+  const rows = list.data ?? []
+  useEntries([
+    {
+      name: 'Invite an operator',
+      words: 'person add',
+      group: 'Here',
+      run: () => setInviting(true),
+      refused,
+    },
+  ])
+  return (
+    <Page
+      title="People"
+      actions={
+        <>
+          <Button look="primary" refused={refused} onClick={() => setInviting(true)}>
+            Invite…
+          </Button>
+          <CopyAs command="mayfly operator ls" request="GET /v1/admin/operators" />
+        </>
+      }
+    >
+      <Split
+        detail={id === undefined ? undefined : <PersonDetail id={id} />}
+        list={
+          list.error !== null ? (
+            <div className="p-4">
+              <ErrorNote error={list.error} retry={() => void list.refetch()} />
+            </div>
+          ) : list.data === undefined ? (
+            <div className="p-4">
+              <Skeleton lines={5} />
+            </div>
+          ) : (
+            <List
+              label="Operators"
+              rows={rows}
+              columns={COLUMNS}
+              keyOf={(row) => row.id}
+              openKey={rows.find((row) => row.id === id || row.email === id)?.id}
+              onOpen={(row) => go(paths.person(row.id))}
+              more={
+                list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
+              }
+            />
+          )
+        }
+      />
+      {isInviting && <Invite onClose={() => setInviting(false)} />}
+    </Page>
+  )
 }

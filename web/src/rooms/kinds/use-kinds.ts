@@ -1,0 +1,13 @@
+import type { Kind } from '../../../../src/client/wire.ts'
+import { useList } from '../../api/queries.ts'
+
+/** All kinds on one page: there are some dozens, and every room that shows one shares them. */
+export const useKindList = () => useList('GET /v1/admin/kinds', { limit: 1_000 })
+
+/** One kind; undefined while it is not known. */
+export const useKind = (type: string | undefined): Kind | undefined =>
+  useKindList().data?.find((one) => one.type === type)
+
+/** What becomes of a credential that is revoked: "A credential of this kind ends at once." */
+export const endOf = (revocation: string): string =>
+  revocation === 'exact' ? 'ends at once' : 'lasts until its expiry'
