@@ -88,7 +88,13 @@ export const fetchTransport: Transport = async (request) => {
 }
 
 /** The text of a reply that is not long. Throws `MayflyError`. */
-export async function readText({ body, status }: Pick<Response, 'body' | 'status'>): Promise<string> {
+export async function readText({
+  body,
+  status,
+}: {
+  readonly body: ReadableStream<Uint8Array> | null
+  readonly status: number
+}): Promise<string> {
   const reader = body?.getReader()
   const decoder = new TextDecoder()
   let text = ''

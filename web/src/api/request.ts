@@ -2,8 +2,14 @@ import { createAdmin } from '../../../src/client/admin.ts'
 import type { Authorizer } from '../../../src/client/authorize.ts'
 import { MayflyError } from '../../../src/client/errors.ts'
 import { requestThrough } from '../../../src/client/routes.ts'
-import { type Sender, send } from '../../../src/client/send.ts'
-import { fetchTransport, type Transport, type TransportRequest } from '../../../src/client/transport.ts'
+import { openStream, type Sender, send } from '../../../src/client/send.ts'
+import {
+  fetchStream,
+  fetchTransport,
+  type StreamTransport,
+  type Transport,
+  type TransportRequest,
+} from '../../../src/client/transport.ts'
 import { challengeOf, signChallenge } from './confirm.ts'
 import { leave, readKey } from './session.ts'
 
@@ -19,14 +25,29 @@ const transport: Transport = async (request) => {
   return fetchTransport(withHeaders(request, headers))
 }
 
+const streams: StreamTransport = async (request) => {
+  const key = readKey()
+  const reply = await fetchStream(withHeaders(request, key === null ? {} : { 'mayfly-console': key }))
+  if (reply.status === 401 && key !== null) leave()
+  return reply
+}
+
 function withHeaders(request: TransportRequest, more: Record<string, string>): TransportRequest {
   const { 'user-agent': _, ...headers } = request.headers
   return { ...request, headers: { ...headers, ...more } }
 }
 
-const sender: Sender = { server: location.origin, transport, userAgent: '', retries: 2, timeoutMs: undefined }
+const sender: Sender = {
+  server: location.origin,
+  transport,
+  streams,
+  userAgent: '',
+  retries: 2,
+  timeoutMs: undefined,
+}
 export const authorizer: Authorizer = {
   call: (call) => send(sender, call),
+  stream: (call) => openStream(sender, call),
   watchRequest: async () => undefined,
   requestToken: async () => {
     throw new MayflyError({ code: 'unexpected_reply', status: 0, message: 'A session asks for no tokens.' })

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 import { type ReactNode, useEffect, useRef } from 'react'
-=======
-import type { ReactNode } from 'react'
->>>>>>> w/room-activity
 
 interface Props {
   /** What it is: "The secrets of ci-build". */
@@ -12,7 +8,6 @@ interface Props {
 
 /** What the server shows once. It is there until one leaves, and nowhere else: not in the cache, the address or the storage. */
 export function ShownOnce({ title, children }: Props) {
-<<<<<<< HEAD
   const box = useRef<HTMLElement>(null)
   // It appears at the top of what may be scrolled, and is what one reads next.
   useEffect(() => {
@@ -25,12 +20,6 @@ export function ShownOnce({ title, children }: Props) {
       tabIndex={-1}
       aria-label={title}
       className="grid min-w-0 scroll-mt-40 gap-3 rounded-md border border-accent/50 bg-accent-soft p-4"
-=======
-  return (
-    <section
-      aria-label={title}
-      className="grid min-w-0 gap-3 rounded-md border border-accent/50 bg-accent-soft p-4"
->>>>>>> w/room-activity
     >
       <div>
         <h3 className="text-base">{title}</h3>

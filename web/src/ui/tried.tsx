@@ -5,11 +5,7 @@ import { visible } from './hostile.ts'
 import { Warning } from './notes.tsx'
 import { reasonText } from './reasons.ts'
 import { Scopes } from './scopes.tsx'
-<<<<<<< HEAD
-import { Status } from './status.tsx'
-=======
 import { Mark } from './status.tsx'
->>>>>>> w/room-activity
 import { Hostile } from './text.tsx'
 
 const STEPS: Readonly<Record<string, string>> = {
@@ -27,9 +23,6 @@ export function Tried({ tried }: { readonly tried: TriedBackend }) {
       <ol className="grid gap-1">
         {steps.map(({ name, ms, error, detail }) => (
           <li key={name} className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4">
-<<<<<<< HEAD
-            <Status look={error === undefined ? 'ok' : 'bad'}>{STEPS[name] ?? name}</Status>
-=======
             <span
               className={`flex items-baseline gap-1.5 ${error === undefined ? '' : 'font-semibold text-bad'}`}
             >
@@ -37,7 +30,6 @@ export function Tried({ tried }: { readonly tried: TriedBackend }) {
               {STEPS[name] ?? name}
               <span className="sr-only">{error === undefined ? 'worked' : 'failed'}</span>
             </span>
->>>>>>> w/room-activity
             <span className="text-muted">{ms.toLocaleString('en')} ms</span>
             {error !== undefined && (
               <div className="col-span-2 pl-4">

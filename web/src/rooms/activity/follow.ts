@@ -59,7 +59,9 @@ export function useFollow(filters: Filters, isOn: boolean) {
     if (isAtTop.current) show()
     else setWaiting(held.current.length)
   }
-  useLive((entry) => {
+  useLive((some) => {
+    // Who sees this room sees whole entries.
+    const entry = some as AuditEntry
     if (!isOn || !matches(entry, filters, actor.data?.id)) return
     held.current.push(entry)
     if (held.current.length > 2 * MOST_FOLLOWED) held.current = held.current.slice(-MOST_FOLLOWED)
