@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   },
   {
     name: 'What',
-    width: 'minmax(200px, 1.4fr)',
+    width: 'minmax(216px, 1.5fr)',
     cell: (entry) => (
       <span className="flex items-baseline gap-2">
         <Mark look={lookOf(entry)} />
@@ -98,7 +98,13 @@ export function Activity() {
       actions={
         <>
           {filters.credential === undefined && (
-            <Button aria-pressed={follows} hotkey="F" refused={followRefused} onClick={toggle}>
+            <Button
+              look={follows ? 'primary' : 'plain'}
+              aria-pressed={follows}
+              hotkey="F"
+              refused={followRefused}
+              onClick={toggle}
+            >
               {follows ? 'Following' : 'Follow'}
             </Button>
           )}
@@ -203,9 +209,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
 
 function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
   return isFiltered ? (
-    <Empty title="Nothing matches">
-      Take a filter off, or look at a longer time. Agents that never existed have no entries either.
-    </Empty>
+    <Empty title="Nothing matches">Take a filter off, or look at a longer time.</Empty>
   ) : (
     <Empty title="Nothing has happened yet">
       Everything that agents and people do is recorded here: also <code>mayfly audit --follow</code>

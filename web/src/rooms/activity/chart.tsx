@@ -1,4 +1,5 @@
 import { lazy, Suspense, useMemo, useState } from 'react'
+import { failureOf } from '../../api/failure.ts'
 import { useRefusal } from '../../api/me.ts'
 import { useRead } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -35,9 +36,9 @@ export function ActivityChart({ filters, onBrush }: Props) {
   // A pointer that moves draws nothing anew.
   const points = useMemo(() => (data === undefined ? undefined : pointsOf(data, action)), [data, action])
   if (refused !== undefined) return null
-  // The list says what is wrong with the filters.
   if (error !== null && data === undefined)
-    return (
+    // The list says what is wrong with the filters.
+    return failureOf(error).code === 'invalid_request' ? null : (
       <div className="border-b border-line px-4 py-2">
         <ErrorNote error={error} />
       </div>
@@ -79,7 +80,7 @@ export function ActivityChart({ filters, onBrush }: Props) {
               points={points}
               height={HEIGHT}
               onPoint={setAt}
-              onBrush={(from, to) => onBrush(rangeOf(from, to))}
+              onBrush={(...stretch) => onBrush(rangeOf(stretch, points.stepSeconds, Date.now() / 1_000))}
             />
           </Suspense>
         )}
@@ -171,7 +172,7 @@ function Table({ points, onBrush, onClose }: TableProps) {
                     look="link"
                     aria-label={`Only from ${exact(time * 1_000)}`}
                     onClick={() => {
-                      onBrush(rangeOf(time, time + stepSeconds))
+                      onBrush(rangeOf([time, time + stepSeconds], stepSeconds, Date.now() / 1_000))
                       onClose()
                     }}
                   >
