@@ -156,7 +156,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
   }
   return (
     <div className="grid h-full min-h-0 grid-rows-[auto_minmax(0,1fr)]">
-      <ActivityChart filters={filters} onBrush={setFilters} />
+      <ActivityChart filters={filters} isBesideDetail={openId !== undefined} onBrush={setFilters} />
       <Split
         detail={
           openId === undefined ? undefined : (

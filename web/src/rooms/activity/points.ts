@@ -86,6 +86,5 @@ export function rangeOf(
   const since = Math.floor(Math.min(...stretch) / step) * step
   const until = Math.max(since + step, Math.ceil(Math.max(...stretch) / step) * step)
   const iso = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z')
-  // The last moment of the filter `until` is part of it.
   return { since: iso(since), until: until > now ? undefined : iso(until) }
 }
