@@ -58,7 +58,15 @@ const REFERENCE = [
 ]
 const BACKENDS = all('backends').sort((one, other) => one.text.localeCompare(other.text))
 const EXPLANATION = [
-  ...pages('explanation', 'overview', 'how-an-end-is-seen', 'performance', 'console-design', 'threat-model', 'decisions'),
+  ...pages(
+    'explanation',
+    'overview',
+    'how-an-end-is-seen',
+    'performance',
+    'console-design',
+    'threat-model',
+    'decisions',
+  ),
   page('SECURITY.md'),
   page('ARCHITECTURE.md'),
   page('CONTRIBUTING.md'),

@@ -1,4 +1,5 @@
 import { ADMIN } from './routes/admin.ts'
+import { ADMIN_SERVER } from './routes/admin-server.ts'
 import { API_V1 } from './routes/api-v1.ts'
 import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
@@ -17,6 +18,7 @@ export const ROUTES: typeof ROOT &
   typeof API_V1 &
   typeof V1 &
   typeof ADMIN &
+  typeof ADMIN_SERVER &
   typeof LIVE &
   typeof PEOPLE = {
   ...ROOT,
@@ -24,6 +26,7 @@ export const ROUTES: typeof ROOT &
   ...API_V1,
   ...V1,
   ...ADMIN,
+  ...ADMIN_SERVER,
   ...LIVE,
   ...PEOPLE,
 }

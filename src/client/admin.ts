@@ -47,6 +47,7 @@ export function createAdmin(authorizer: Authorizer) {
       delete: (name: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/agents/:name', { id: name, ...options }),
     },
+    ...createServer(authorizer),
     backends: createBackends(authorizer),
     kinds: (page: Page = {}) => list('GET /v1/admin/kinds', {}, page),
     tokens: {
@@ -66,8 +67,6 @@ export function createAdmin(authorizer: Authorizer) {
     /** How many entries the audit has, by time, backend and action. */
     activity: (query: wire.ActivityFilter = {}, options: CallOptions = {}) =>
       request('GET /v1/admin/activity', { query, ...options }),
-    /** What is alive, what waits and what cannot be ended. */
-    overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
     ...createLive(authorizer),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
@@ -79,11 +78,6 @@ export function createAdmin(authorizer: Authorizer) {
       reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/reject', { id, body, ...options }),
     },
-    notify: {
-      /** Sends a test message to this receiver, once; the answer says whether it took it. */
-      test: (name: string, options: CallOptions = {}) =>
-        request('POST /v1/admin/notify/:name/test', { id: name, ...options }),
-    },
     policies: (page: Page = {}) => list('GET /v1/admin/policies', {}, page),
     /** What a policy would decide about an enrollment with this name and these scopes, and why. */
     explainPolicy: (
@@ -93,8 +87,19 @@ export function createAdmin(authorizer: Authorizer) {
       const query = { name: asked.name, scope: asked.scopes }
       return request('GET /v1/admin/policies/explain', { query, ...options })
     },
+  }
+}
+
+function createServer(authorizer: Authorizer) {
+  const request = requestThrough(authorizer)
+  return {
+    notify: {
+      /** Sends a test message to this receiver, once; the answer says whether it took it. */
+      test: (name: string, options: CallOptions = {}) =>
+        request('POST /v1/admin/notify/:name/test', { id: name, ...options }),
+    },
     plugins: {
-      list: (page: Page = {}) => list('GET /v1/admin/plugins', {}, page),
+      list: (page: Page = {}) => pages(authorizer, 'GET /v1/admin/plugins', {}, page),
       /** Pins a file that lies in the directory of plugins under its hash. Only over `admin.sock`. */
       add: (body: wire.AddPlugin, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins', { body, ...options }),
@@ -112,13 +117,15 @@ export function createAdmin(authorizer: Authorizer) {
     reload: (options: CallOptions = {}) => request('POST /v1/admin/reload', options),
     keys: {
       /** The public signing keys of all agents. */
-      list: (page: Page = {}) => list('GET /v1/admin/keys', {}, page),
+      list: (page: Page = {}) => pages(authorizer, 'GET /v1/admin/keys', {}, page),
       /** The keys that sign access tokens or still verify them, the one that signs first. */
       issuer: (options: CallOptions = {}) => request('GET /v1/admin/keys/issuer', options),
       /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
       rotate: (body: { grace?: string | undefined } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
     },
+    /** What is alive, what waits and what cannot be ended. */
+    overview: (options: CallOptions = {}) => request('GET /v1/admin/overview', options),
   }
 }
 

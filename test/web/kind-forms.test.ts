@@ -77,7 +77,7 @@ function sampleOf(schema: object): unknown {
   if (field['anyOf'] !== undefined)
     return (field['anyOf'] as { const?: unknown }[]).at(-1)?.const ?? ['a', 'b']
   if (field['type'] === 'array') {
-    const items = field['items'] as Record<string, unknown>
+    const items = field['items'] as unknown as Record<string, unknown>
     return items['type'] === 'object' || 'anyOf' in items ? [sampleOf(items)] : ['cn=one two,dc=b', 'x/y:z']
   }
   if (field['type'] === 'object' && field['properties'] !== undefined)

@@ -2,6 +2,8 @@ import type { Core } from '../context.ts'
 
 /** What a backend still has to end upstream. */
 export interface Unended {
+  readonly uid: string
+  /** Its name; of a deleted one its uid. */
   readonly backend: string
   readonly count: number
   /** Epoch ms at which the first of them ended in Mayfly. */
@@ -18,9 +20,13 @@ export async function listUnended(core: Parts): Promise<Unended[]> {
 /** As `listUnended`, of what was counted, by the uid of the backend. */
 export async function unendedAmong(
   core: Parts,
-  counted: ReadonlyMap<string, Omit<Unended, 'backend'>>,
+  counted: ReadonlyMap<string, Omit<Unended, 'uid' | 'backend'>>,
 ): Promise<Unended[]> {
   const { byUid } = await core.backends.at(await core.store.generation())
-  const all = [...counted].map(([uid, unended]) => ({ backend: byUid.get(uid)?.name ?? uid, ...unended }))
+  const all = [...counted].map(([uid, unended]) => ({
+    uid,
+    backend: byUid.get(uid)?.name ?? uid,
+    ...unended,
+  }))
   return all.sort((a, b) => a.since - b.since)
 }

@@ -1,4 +1,5 @@
 import { SPANS } from '../../domain/activity.ts'
+import type { Revocations } from '../../domain/backend.ts'
 import { lowestBodyAt } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { readCounted } from '../audit/count-activity.ts'
@@ -34,14 +35,15 @@ export interface Overview {
     readonly history: readonly { readonly at: number; readonly count: number }[]
   }
   readonly waiting: { readonly count: number; readonly oldest: number | null }
-  readonly unended: readonly Unended[]
+  /** With the newest failed try to end a credential there. */
+  readonly unended: readonly (Unended & Pick<Revocations, 'lastFailure'>)[]
   readonly sweepLagMs: number
   /** Undefined: the database does not say. */
   readonly sizeBytes: number | undefined
   readonly entriesOfDay: number
 }
 
-type Parts = Pick<Core, 'store' | 'backends' | 'log'>
+type Parts = Pick<Core, 'store' | 'backends' | 'log' | 'revocations'>
 
 /** Counts once for all who ask; a large store is counted again while the last count is shown. */
 export function createOverview(core: Parts): () => Promise<Overview> {
@@ -78,11 +80,12 @@ export function createOverview(core: Parts): () => Promise<Overview> {
 async function readOverview(core: Parts): Promise<Overview> {
   const { store } = core
   const at = store.now()
-  const [due, unsettled, byAgent, waiting, sizeBytes] = await Promise.all([
+  const [due, unsettled, byAgent, waiting, revocations, sizeBytes] = await Promise.all([
     store.counts.due(at),
     store.counts.unsettled(at),
     largestAgents(core),
     readWaiting(core, at),
+    core.revocations.all(),
     store.counts.sizeBytes().catch((error: unknown) => {
       core.log.debug({ err: error }, 'the database does not say how large it is')
       return undefined
@@ -113,7 +116,10 @@ async function readOverview(core: Parts): Promise<Overview> {
       history,
     },
     waiting,
-    unended: await unendedAmong(core, ended),
+    unended: (await unendedAmong(core, ended)).map((one) => {
+      const { lastFailure } = revocations.get(one.uid) ?? {}
+      return lastFailure === undefined ? one : { ...one, lastFailure }
+    }),
     sweepLagMs: at - earliestDue,
     sizeBytes,
     entriesOfDay,

@@ -1,4 +1,5 @@
 import type { HealthReport } from '../../core/backends/report-health.ts'
+import type { Revocations } from '../../domain/backend.ts'
 import { optional, timestamp } from './wire.ts'
 
 export function presentHealth(
@@ -18,3 +19,8 @@ export function presentHealth(
 }
 
 const orNull = (time: number | undefined) => (time === undefined ? null : timestamp(time))
+
+/** The newest failed try to end a credential. */
+export function presentFailure(failure: Revocations['lastFailure']) {
+  return failure && { at: timestamp(failure.at), reason: failure.reason, credential_id: failure.credentialId }
+}

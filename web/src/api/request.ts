@@ -26,9 +26,8 @@ const transport: Transport = async (request) => {
 }
 
 const streams: StreamTransport = async (request) => {
-  const key = readKey()
-  const reply = await fetchStream(withHeaders(request, key === null ? {} : { 'mayfly-console': key }))
-  if (reply.status === 401 && key !== null) leave()
+  const reply = await fetchStream(withHeaders(request, { 'mayfly-console': readKey() ?? '' }))
+  if (reply.status === 401) leave()
   return reply
 }
 

@@ -1,25 +1,29 @@
 import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
-import { followEvents, type LiveEntry, type LiveEvent } from '../../../src/client/events.ts'
+import { followEvents, type LiveEntry, type OpenEvents } from '../../../src/client/events.ts'
 import { authorizer } from '../api/request.ts'
 
 /**
  * What happens on the server, as it happens: the stream of `GET /v1/admin/events`. One tab of the browser reads it, whichever holds the
- * lock, and tells the others.
+ * lock, and tells the others. `fetch` reads it, because an `EventSource` cannot send the header of the session.
  */
 const NAME = 'mayfly.events'
 
 export type LiveState = 'off' | 'connecting' | 'live' | 'refused'
-type Message = LiveEvent | { readonly kind: 'state'; readonly state: LiveState }
+type Message =
+  | { readonly type: 'entry'; readonly entry: LiveEntry; readonly id: string }
+  /** Something may have been missed: what is shown is read again. */
+  | { readonly type: 'reset' }
+  | { readonly type: 'state'; readonly state: LiveState }
 
 let state: LiveState = 'off'
-/** Where another tab goes on when this one is closed. */
-let last: string | undefined
+/** Where to go on, for the tab that reads next. */
+let lastId: string | undefined
 const channel = new BroadcastChannel(NAME)
 const listeners = new Set<(message: Message) => void>()
 
 function take(message: Message): void {
-  if (message.kind === 'state') state = message.state
-  else last = message.id
+  if (message.type === 'state') state = message.state
+  if (message.type === 'entry') lastId = message.id
   for (const listener of listeners) listener(message)
 }
 channel.onmessage = ({ data }: MessageEvent<Message>) => take(data)
@@ -41,24 +45,26 @@ export function startLive(): () => void {
 }
 
 async function follow(signal: AbortSignal): Promise<void> {
-  const open = async (lastId: string | undefined, ending: AbortSignal) => {
-    share({ kind: 'state', state: 'connecting' })
-    const headers = { accept: 'text/event-stream', ...(lastId && { 'last-event-id': lastId }) }
-    const reply = await authorizer.stream({
-      method: 'GET',
-      path: '/v1/admin/events',
-      headers,
-      signal: ending,
-    })
-    share({ kind: 'state', state: 'live' })
-    return reply.body
-  }
   try {
-    for await (const event of followEvents(open, { cursor: last, signal })) share(event)
-  } catch (error) {
-    if (signal.aborted) throw error
-    share({ kind: 'state', state: 'refused' })
+    for await (const event of followEvents(open, { cursor: lastId, signal })) {
+      if (event.kind === 'entry') share({ type: 'entry', id: event.id, entry: event.entry })
+      if (event.kind === 'reset') share({ type: 'reset' })
+    }
+  } catch {
+    if (signal.aborted) return
+    share({ type: 'state', state: 'refused' })
   }
+}
+
+const open: OpenEvents = async (after, signal) => {
+  share({ type: 'state', state: 'connecting' })
+  const headers = {
+    accept: 'text/event-stream',
+    ...(after === undefined ? {} : { 'last-event-id': after }),
+  }
+  const { body } = await authorizer.stream({ method: 'GET', path: '/v1/admin/events', headers, signal })
+  share({ type: 'state', state: 'live' })
+  return body
 }
 
 export function useLiveState(): LiveState {
@@ -70,14 +76,11 @@ function subscribe(listener: (message: Message) => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Calls back for each entry of the audit as it is written. Who does not see the audit gets fewer fields. */
+/** Calls back for each entry of the audit as it is written, and when some may have been missed. */
 export function useLive(onEntry: (entry: LiveEntry) => void, onReset?: () => void): void {
-  const take = useEffectEvent((message: Message) => {
-    if (message.kind === 'entry') onEntry(message.entry)
-    if (message.kind === 'reset') onReset?.()
+  const tell = useEffectEvent((message: Message) => {
+    if (message.type === 'entry') onEntry(message.entry)
+    if (message.type === 'reset') onReset?.()
   })
-  useEffect(() => {
-    const listener = (message: Message) => take(message)
-    return subscribe(listener)
-  }, [])
+  useEffect(() => subscribe((message) => tell(message)), [])
 }

@@ -37,14 +37,26 @@ function plan(routes: readonly Shown[]): void {
   }, PAUSE_MS)
 }
 
+/** A server under load says so every two seconds; reading everything as often would add to it. */
+const PAUSE_AFTER_RESET_MS = 5_000
+let all: ReturnType<typeof setTimeout> | undefined
+let isDueAgain = false
+
+function planAll(): void {
+  isDueAgain = all !== undefined
+  if (isDueAgain) return
+  void queries.invalidateQueries()
+  all = setTimeout(() => {
+    all = undefined
+    if (isDueAgain) planAll()
+  }, PAUSE_AFTER_RESET_MS)
+}
+
 /** Keeps what is shown as it is on the server. */
 export function useRefresh(): void {
   useEffect(startLive, [])
-  useLive(
-    ({ action }) => {
-      const [subject = ''] = action.split('.')
-      plan(SHOWN[subject as keyof typeof SHOWN] ?? [])
-    },
-    () => void queries.invalidateQueries(),
-  )
+  useLive(({ action }) => {
+    const [subject = ''] = action.split('.')
+    plan(SHOWN[subject as keyof typeof SHOWN] ?? [])
+  }, planAll)
 }

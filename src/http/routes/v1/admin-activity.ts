@@ -2,6 +2,7 @@ import { readActivity } from '../../../core/audit/read-activity.ts'
 import { createOverview } from '../../../core/credentials/overview.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
+import { presentFailure } from '../present-health.ts'
 import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 /** What happened over time, and what is there now. */
@@ -35,7 +36,12 @@ export function adminActivityRoutes(http: Http): void {
         history: live.history.map((point) => ({ ...point, at: timestamp(point.at) })),
       },
       waiting: { count: waiting.count, oldest: timestampOrNull(waiting.oldest) },
-      unended: unended.map(({ backend, count, since }) => ({ backend, count, since: timestamp(since) })),
+      unended: unended.map(({ backend, count, since, lastFailure }) => ({
+        backend,
+        count,
+        since: timestamp(since),
+        ...optional('last_failure', presentFailure(lastFailure)),
+      })),
       sweep_lag_seconds: Math.floor(sweepLagMs / 1_000),
       store: { engine: core.store.dialect, ...optional('size_bytes', sizeBytes) },
       audit_entries_24h: entriesOfDay,

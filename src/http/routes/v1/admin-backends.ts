@@ -14,7 +14,7 @@ import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, isAfter, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
-import { presentHealth } from '../present-health.ts'
+import { presentFailure, presentHealth } from '../present-health.ts'
 import { presentTried } from '../present-tried.ts'
 import { optional, timestamp } from '../wire.ts'
 
@@ -145,10 +145,7 @@ function presentFacts({ unended, live, lastSuccess, lastFailure: failure }: Back
     ...optional('unended', unended && { count: unended.count, since: timestamp(unended.since) }),
     live,
     ...optional('last_revocation', lastSuccess === undefined ? undefined : timestamp(lastSuccess)),
-    ...optional(
-      'last_revocation_failure',
-      failure && { at: timestamp(failure.at), reason: failure.reason, credential_id: failure.credentialId },
-    ),
+    ...optional('last_revocation_failure', presentFailure(failure)),
   }
 }
 

@@ -1,4 +1,5 @@
 import { type UIEvent, useEffect, useRef, useState } from 'react'
+import type { LiveEntry } from '../../../../src/client/events.ts'
 import type { AuditEntry } from '../../../../src/client/wire.ts'
 import { listOptions, queries, refresh, useRead } from '../../api/queries.ts'
 import { useLive } from '../../live/live.ts'
@@ -59,10 +60,9 @@ export function useFollow(filters: Filters, isOn: boolean) {
     if (isAtTop.current) show()
     else setWaiting(held.current.length)
   }
-  useLive((some) => {
-    // Who sees this room sees whole entries.
-    const entry = some as AuditEntry
-    if (!isOn || !matches(entry, filters, actor.data?.id)) return
+  useLive((entry) => {
+    // Whoever sees this room sees all of an entry.
+    if (!isOn || !isWhole(entry) || !matches(entry, filters, actor.data?.id)) return
     held.current.push(entry)
     if (held.current.length > 2 * MOST_FOLLOWED) held.current = held.current.slice(-MOST_FOLLOWED)
     timer.current ??= setTimeout(draw, DRAW_MS)
@@ -87,4 +87,8 @@ export function useFollow(filters: Filters, isOn: boolean) {
     if (isOn && isAtTop.current && held.current.length > 0) show()
   }
   return { waiting, show, onScrollCapture }
+}
+
+function isWhole(entry: LiveEntry): entry is AuditEntry {
+  return entry.actor !== undefined
 }

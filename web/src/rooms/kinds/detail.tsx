@@ -18,8 +18,7 @@ import { Hostile } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
 import { fieldsOfKind } from '../backends/form.ts'
 import { ScopeForms } from '../backends/scope-forms.tsx'
-import type { KindRow } from './kinds.tsx'
-import { endOf } from './use-kinds.ts'
+import { endOf, type KindRow } from './use-kinds.ts'
 
 interface Props {
   readonly type: string

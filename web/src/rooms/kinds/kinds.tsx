@@ -15,12 +15,7 @@ import { tell, tellFailure } from '../../ui/notices.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { Name } from '../../ui/text.tsx'
 import { KindDetail } from './detail.tsx'
-import { endOf, useKindList } from './use-kinds.ts'
-
-export interface KindRow extends Kind {
-  /** Undefined: the caller may not see where it comes from. */
-  readonly plugin: Plugin | undefined
-}
+import { endOf, type KindRow, useKindList } from './use-kinds.ts'
 
 const COLUMNS: readonly Column<KindRow>[] = [
   { name: 'Title', width: 'minmax(0, 1.5fr)', cell: ({ title }) => <Name text={title} /> },

@@ -1,5 +1,10 @@
-import type { Kind } from '../../../../src/client/wire.ts'
+import type { Kind, Plugin } from '../../../../src/client/wire.ts'
 import { useList } from '../../api/queries.ts'
+
+export interface KindRow extends Kind {
+  /** Undefined: the caller may not see where it comes from. */
+  readonly plugin: Plugin | undefined
+}
 
 /** All kinds on one page: there are some dozens, and every room that shows one shares them. */
 export const useKindList = () => useList('GET /v1/admin/kinds', { limit: 1_000 })
