@@ -100,7 +100,7 @@ export function Detail({ kind, title, back, kept, actions, children }: DetailPro
         <h2 className="text-lg [overflow-wrap:anywhere]">{title}</h2>
         {actions !== undefined && <div className="mt-3 flex flex-wrap gap-2">{actions}</div>}
       </header>
-      <div className="grid gap-4 px-5 py-4">{children}</div>
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 px-5 py-4">{children}</div>
     </article>
   )
 }
