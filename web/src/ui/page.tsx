@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from './button.tsx'
 import { useKeys } from './keys.ts'
+import { tell } from './notices.tsx'
 
 interface PageProps {
   readonly title: string
@@ -72,15 +73,17 @@ interface DetailProps {
   readonly title: ReactNode
   /** The address of the list. */
   readonly back: string
+  /** Why Escape does not leave now: it shows what is gone with it. */
+  readonly kept?: string | undefined
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
 
 /** One object. Escape goes back to its list. */
-export function Detail({ kind, title, back, actions, children }: DetailProps) {
+export function Detail({ kind, title, back, kept, actions, children }: DetailProps) {
   const [, go] = useLocation()
   const box = useRef<HTMLElement>(null)
-  useKeys({ Escape: () => go(back) })
+  useKeys({ Escape: () => (kept === undefined ? go(back) : tell(kept)) })
   // A reader of the screen hears that something has opened; where the list is hidden, the focus would be lost.
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement === null) box.current?.focus()
