@@ -90,7 +90,7 @@ export function Detail({ kind, title, back, kept, actions, children }: DetailPro
   }, [])
   return (
     <article ref={box} tabIndex={-1} aria-label={kind} className="h-full overflow-y-auto outline-none">
-      <header className="sticky top-0 z-10 border-b border-line bg-surface px-5 pt-3 pb-3">
+      <header className="border-b border-line bg-surface px-5 pt-3 pb-3 md:sticky md:top-0 md:z-10">
         <div className="flex items-center justify-between gap-3">
           <p className="text-xs text-muted">{kind}</p>
           <Button look="quiet" hotkey="Esc" onClick={() => go(back)}>

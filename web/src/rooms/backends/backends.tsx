@@ -88,7 +88,11 @@ export function Backends() {
           <CopyAs command="mayfly backend ls" request="GET /v1/admin/backends" />
         </>
       }
-      filters={<BackendFilters backends={all} filters={filters} onChange={setFilters} />}
+      filters={
+        <div className={detail === undefined ? '' : 'max-lg:hidden'}>
+          <BackendFilters backends={all} filters={filters} onChange={setFilters} />
+        </div>
+      }
     >
       <Split
         detail={detail}

@@ -115,7 +115,7 @@ function Live({ row: { live } }: { readonly row: Backend }) {
   if (live === undefined) return null
   return (
     <span className="whitespace-nowrap text-sm">
-      <span className="font-semibold">{live.toLocaleString('en')}</span>{' '}
+      <span className={live === 0 ? 'text-muted' : 'font-semibold'}>{live.toLocaleString('en')}</span>{' '}
       <span className="text-muted">live</span>
     </span>
   )

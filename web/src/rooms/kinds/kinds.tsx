@@ -91,7 +91,7 @@ export function Kinds() {
         </>
       }
       filters={
-        <div className="flex flex-wrap gap-2">
+        <div className={`flex flex-wrap gap-2 ${id === undefined ? '' : 'max-lg:hidden'}`}>
           <Input
             type="search"
             aria-label="Name, title or what it gives"
