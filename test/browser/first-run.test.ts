@@ -92,7 +92,7 @@ test.each([MOUSE, KEYBOARD])(
     await hands.press(button(page, 'Create the agent'))
     const secrets = page.getByRole('region', { name: 'The secrets of ci-build' })
     await secrets.waitFor()
-    const token = await secrets.locator('code').first().textContent()
+    const token = (await secrets.locator('code').first().textContent()) ?? ''
     await tryIt(page, 'shop', hands)
     // What it shows works.
     expect((await app.as(token).get('/v1/status')).body.name).toBe('ci-build')
