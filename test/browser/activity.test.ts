@@ -10,6 +10,7 @@ import {
   openWindow,
   originOf,
   startBrowser,
+  untilLive,
   type Window,
 } from '../support/console.ts'
 import { byPalette, KEYBOARD, MOUSE } from '../support/hands.ts'
@@ -159,7 +160,7 @@ test(`follows ${EVENTS} events, and the memory of the page stays as it was`, asy
   const { page, cdp, complaints } = operator
   await page.goto(`${origin}/console/activity`)
   await rowsOf(page).first().waitFor()
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   await page.keyboard.press('f')
   await button(page, /^Following/).waitFor()
   const used = async () => {
@@ -212,11 +213,11 @@ test('two tabs share one stream, and the second takes it over when the first is 
   await page.goto('about:blank')
   const streams = countStreams()
   await page.goto(`${origin}/console/activity?agent=reader`)
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   const second = await context.newPage()
   second.on('pageerror', (error) => complaints.push(error.message))
   await second.goto(`${origin}/console/credentials?agent=reader`)
-  await second.getByText('Live', { exact: true }).waitFor()
+  await untilLive(second)
   const rows = second.getByRole('row', { name: /reader/ })
   await rows.first().waitFor()
   const before = await rows.count()

@@ -10,6 +10,7 @@ import {
   originOf,
   registerPasskey,
   startBrowser,
+  untilLive,
   type Window,
 } from '../support/console.ts'
 import { newEnrollee } from '../support/enrollee.ts'
@@ -41,7 +42,7 @@ beforeEach(async () => {
   const { page } = operator
   await page.goto(`${origin}/console/pending`)
   await page.getByText('Nothing waits for a decision').waitFor()
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   // A reload would take it away.
   await page.evaluate('window.isSamePage = true')
 })
