@@ -40,6 +40,9 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   const { page } = operator
+  await page.unrouteAll()
+  for (const { id } of (await app.local.get('/v1/admin/pending')).body)
+    await app.local.post(`/v1/admin/pending/${id}/reject`)
   await page.goto(`${origin}/console/pending`)
   await page.getByText('Nothing waits for a decision').waitFor()
   await untilLive(page)
@@ -108,7 +111,7 @@ test.each([MOUSE, KEYBOARD])(
     await page.getByText('Sent, waiting for the answer…').waitFor()
     expect(await statusOf(id)).toBe('pending')
     expect(await page.getByText(/is approved|^approved$/).count()).toBe(0)
-    expect(await row(page, name).count()).toBe(1)
+    expect(await page.locator('[role=row]', { hasText: name }).count()).toBe(1)
     held.resolve()
     await page.getByText(`${name} is approved.`).waitFor()
     await page.unroute('**/approve')
