@@ -2,9 +2,11 @@ import { type Browser, type BrowserContext, type CDPSession, chromium, type Page
 import type { TestApp } from './app.ts'
 
 /** The console in a real browser, for tests of `test/browser`. */
+export const chromiumPath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    executablePath: chromiumPath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   })
 }

@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { name: 'When', width: '72px', cell: ({ timestamp }) => <Time at={timestamp} /> },
   {
     name: 'UTC',
-    width: '140px',
+    width: '156px',
     from: 960,
     cell: ({ timestamp }) => (
       <span className="text-muted">{exact(Date.parse(timestamp)).slice(0, -' UTC'.length)}</span>

@@ -1,0 +1,80 @@
+import type { Page } from 'playwright-core'
+import type { Shop } from './shop.ts'
+
+export interface Shot {
+  readonly name: string
+  readonly size?: readonly [width: number, height: number]
+  readonly scheme?: 'light' | 'dark'
+  /** After `/console`. */
+  readonly path: string | ((shop: Shop) => string)
+  /** What is done on the page first. */
+  act?(page: Page): Promise<unknown>
+}
+
+const PHONE = [360, 760] as const
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+/** A new server: only the guide. */
+export const FIRST_RUN: readonly Shot[] = [
+  {
+    name: 'first-run',
+    path: '',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Add the backend' }).click()
+      await page.getByRole('button', { name: 'Create the agent' }).waitFor()
+    },
+  },
+]
+
+export const SHOTS: readonly Shot[] = [
+  { name: 'overview', path: '' },
+  { name: 'overview-dark', path: '', scheme: 'dark' },
+  { name: 'inbox', path: ({ request }) => `/pending/${request}` },
+  { name: 'inbox-phone', path: ({ request }) => `/pending/${request}`, size: PHONE },
+  {
+    name: 'approve',
+    path: ({ request }) => `/pending/${request}`,
+    act: async (page) => {
+      await page
+        .getByRole('button', { name: /^Approve/ })
+        .first()
+        .waitFor()
+      await page.keyboard.press('e')
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  { name: 'credentials', path: '/credentials' },
+  { name: 'credentials-dark', path: '/credentials', scheme: 'dark' },
+  { name: 'not-ended', path: ({ stuck }) => `/credentials/${stuck}?unended=true` },
+  { name: 'agents', path: '/agents/claude-anna' },
+  { name: 'agents-phone', path: '/agents/claude-anna', size: PHONE, scheme: 'dark' },
+  {
+    name: 'end-agent',
+    path: '/agents/claude-anna',
+    act: async (page) => {
+      await page.getByRole('button', { name: /^End/ }).first().click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  { name: 'backends', path: '/backends' },
+  { name: 'backend', path: '/backends/orders', act: (page) => press(page, 'Try it') },
+  { name: 'add-backend', path: '/backends?new=postgres' },
+  { name: 'activity', path: '/activity', act: (page) => page.locator('canvas').first().waitFor() },
+  { name: 'story', path: ({ stuck }) => `/activity?credential=${stuck}` },
+  { name: 'download', path: '/activity?backend=warehouse', act: (page) => press(page, 'Download') },
+  { name: 'policies', path: '/policies?name=ci-lint&scope=orders:shop:read' },
+  { name: 'kinds', path: '/kinds/postgres' },
+  { name: 'keys', path: '/keys' },
+  { name: 'people', path: '/operators/ben@example.com' },
+  { name: 'settings', path: '/settings?origin=set' },
+  { name: 'account', path: '/me' },
+  {
+    name: 'palette',
+    path: '/agents',
+    act: async (page) => {
+      await page.getByRole('row').first().waitFor()
+      await page.keyboard.press('Control+k')
+      await page.getByPlaceholder('Go, search or act…').fill('cl')
+    },
+  },
+]
