@@ -1,5 +1,10 @@
-import { Type } from 'typebox'
-import { HEALTH_REASONS, HEALTH_STATES, type HealthReason } from '../domain/backend-health.ts'
+import { type TUnsafe, Type } from 'typebox'
+import {
+  HEALTH_REASONS,
+  HEALTH_STATES,
+  type HealthReason,
+  type HealthState,
+} from '../domain/backend-health.ts'
 import { MAX_COUNTED_OF_BACKEND, MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import * as Field from './shared.ts'
@@ -94,6 +99,7 @@ export const BackendDeletion = Field.shown('BackendDeletion', {
   poll_url: Field.text('Shows the progress; 404 when the backend is deleted.', '/v1/admin/backends/orders'),
 })
 const reasons = Object.keys(HEALTH_REASONS) as HealthReason[]
+// Unions of lists: TypeBox finds no type for them by itself.
 export const healthState = Type.Union(
   HEALTH_STATES.map((state) => Type.Literal(state)),
   {
@@ -101,11 +107,11 @@ export const healthState = Type.Union(
       '`unknown`: neither used nor checked since the node that answers started, or since its configuration changed.',
     examples: ['up'],
   },
-)
+) as unknown as TUnsafe<HealthState>
 export const healthReason = Type.Union([...reasons.map((reason) => Type.Literal(reason)), Type.Null()], {
   description: `Why. ${Field.HEALTH_MEANINGS}`,
   examples: ['refused'],
-})
+}) as unknown as TUnsafe<HealthReason | null>
 /** One of the same reasons, where there is one. */
 export const failureReason = (description: string) => Field.oneOf(reasons, description)
 const breaker = (what: string) =>
@@ -272,7 +278,7 @@ export const TriedBackend = Field.shown('TriedBackend', {
           description: tryStep.map((step) => `\`${step}\` ${TRY_STEPS[step]}.`).join(' '),
           examples: ['issue'],
         },
-      ),
+      ) as unknown as TUnsafe<TryStep>,
       ms: Field.count('How long it took.', 12),
       error: Type.Optional(
         Type.Union(
@@ -281,7 +287,7 @@ export const TriedBackend = Field.shown('TriedBackend', {
             description: `Why it failed. ${Field.HEALTH_MEANINGS} Absent: it worked.`,
             examples: ['permission_missing'],
           },
-        ),
+        ) as unknown as TUnsafe<HealthReason>,
       ),
       detail: Type.Optional(
         Field.text(

@@ -62,6 +62,10 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
       last_used: null,
       expires_at: null,
       policy: null,
+      owner: 'local',
+      live: 0,
+      last_used_from: null,
+      signing_key_id: agent.signing_key_id,
     })
     await agent.client.get('/v1/status')
     const after = await app.admin('GET', '/v1/admin/agents?limit=1000')

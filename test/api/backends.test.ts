@@ -40,6 +40,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
       description: 'tokens for orders',
       rate: '10/hour',
       max_active: 5,
+      live: 0,
       created_at: expect.stringMatching(RFC3339),
       revocation: 'expiry_only',
       scope_forms: FORMS,

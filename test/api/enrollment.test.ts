@@ -54,6 +54,8 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
         status: 'pending',
         note: 'The policy "rest" leaves this name to an administrator.',
         warnings: ['The scope "db:read" names no backend: there is none called "db".'],
+        difference: { added: [], present: [], impossible: ['db:read'] },
+        may_approve: true,
       },
     ])
     const approved = await decide(id, 'approve', { note: 'known machine' })

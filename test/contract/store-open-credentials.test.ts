@@ -148,7 +148,7 @@ describe.each(DIALECTS)('open credentials on %s', (dialect) => {
       [
         'the count of each agent',
         (e) => openReads(e).countLivingOfEach(['ag_1'], 9),
-        /USING INDEX credentials_living \(agent_id=\?\)/,
+        /USING COVERING INDEX credentials_living \(agent_id=\?\)/,
       ],
       [
         'the last revocations',

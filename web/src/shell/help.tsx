@@ -12,6 +12,7 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['A', 'Approve the request that is open'],
   ['D', 'Reject it, with a reason'],
   ['E', 'Approve it with fewer scopes or for less time'],
+  ['F', 'Follow what happens, in Activity'],
   ['?', 'These keys'],
 ]
 

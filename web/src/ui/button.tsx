@@ -50,7 +50,7 @@ export function Key({ name }: { readonly name: string }) {
   return (
     <span
       aria-hidden="true"
-      className="rounded-sm border border-current/30 px-1 font-mono text-[11px] leading-4 opacity-75 max-md:hidden"
+      className="rounded-sm border border-current/30 px-1 font-mono text-[11px] leading-4 max-md:hidden"
     >
       {name}
     </span>

@@ -25,7 +25,12 @@ export function EndAll({ agent, backend, onClose }: Props) {
             ? `${revoked} credentials have ended.`
             : `${revoked} credentials have ended; ${remaining} are left. End the rest again.`,
         )
-        await refresh('GET /v1/admin/tokens', 'GET /v1/admin/agents/:name')
+        await refresh(
+          'GET /v1/admin/tokens',
+          'GET /v1/admin/agents',
+          'GET /v1/admin/agents/:name',
+          'GET /v1/admin/backends/:name',
+        )
       }}
     />
   )

@@ -12,7 +12,7 @@ export function Field({ label, hint, error, children }: FieldProps) {
   const id = useId()
   const described = hint !== undefined || error !== undefined
   return (
-    <div className="grid gap-1">
+    <div className="grid content-start gap-1">
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>

@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from './button.tsx'
 import { useKeys } from './keys.ts'
+import { tell } from './notices.tsx'
 
 interface PageProps {
   readonly title: string
@@ -72,22 +73,24 @@ interface DetailProps {
   readonly title: ReactNode
   /** The address of the list. */
   readonly back: string
+  /** Why Escape does not leave now: it shows what is gone with it. */
+  readonly kept?: string | undefined
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
 
 /** One object. Escape goes back to its list. */
-export function Detail({ kind, title, back, actions, children }: DetailProps) {
+export function Detail({ kind, title, back, kept, actions, children }: DetailProps) {
   const [, go] = useLocation()
   const box = useRef<HTMLElement>(null)
-  useKeys({ Escape: () => go(back) })
+  useKeys({ Escape: () => (kept === undefined ? go(back) : tell(kept)) })
   // A reader of the screen hears that something has opened; where the list is hidden, the focus would be lost.
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement === null) box.current?.focus()
   }, [])
   return (
     <article ref={box} tabIndex={-1} aria-label={kind} className="h-full overflow-y-auto outline-none">
-      <header className="sticky top-0 z-10 border-b border-line bg-surface px-5 pt-3 pb-3">
+      <header className="border-b border-line bg-surface px-5 pt-3 pb-3 md:sticky md:top-0 md:z-10">
         <div className="flex items-center justify-between gap-3">
           <p className="text-xs text-muted">{kind}</p>
           <Button look="quiet" hotkey="Esc" onClick={() => go(back)}>
@@ -97,7 +100,7 @@ export function Detail({ kind, title, back, actions, children }: DetailProps) {
         <h2 className="text-lg [overflow-wrap:anywhere]">{title}</h2>
         {actions !== undefined && <div className="mt-3 flex flex-wrap gap-2">{actions}</div>}
       </header>
-      <div className="grid gap-4 px-5 py-4">{children}</div>
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 px-5 py-4">{children}</div>
     </article>
   )
 }

@@ -13,7 +13,7 @@ export function Hostile({ text, most = 300 }: Props) {
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? { text, isCut: false } : cut(text, most)
   return (
-    <span className="whitespace-pre-wrap break-words [overflow-wrap:anywhere]" dir="ltr">
+    <span className="whitespace-pre-wrap [overflow-wrap:anywhere]" dir="ltr">
       {visible(shown.text)}
       {shown.isCut && (
         <>

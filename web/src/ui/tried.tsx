@@ -5,9 +5,7 @@ import { visible } from './hostile.ts'
 import { Warning } from './notes.tsx'
 import { reasonText } from './reasons.ts'
 import { Scopes } from './scopes.tsx'
-
 import { Mark } from './status.tsx'
-
 import { Hostile } from './text.tsx'
 
 const STEPS: Readonly<Record<string, string>> = {

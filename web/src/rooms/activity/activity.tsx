@@ -8,7 +8,6 @@ import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
-import { visible } from '../../ui/hostile.ts'
 import { useKeys } from '../../ui/keys.ts'
 import { type Column, List } from '../../ui/list.tsx'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
@@ -30,19 +29,20 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { name: 'When', width: '72px', cell: ({ timestamp }) => <Time at={timestamp} /> },
   {
     name: 'UTC',
-    width: '156px',
+    width: '124px',
     from: 960,
+    // Without the year, which hardly anybody asks for: the entry has it.
     cell: ({ timestamp }) => (
-      <span className="text-muted">{exact(Date.parse(timestamp)).slice(0, -' UTC'.length)}</span>
+      <span className="text-sm text-muted">{exact(Date.parse(timestamp)).slice(5, -' UTC'.length)}</span>
     ),
   },
   {
     name: 'What',
-    width: 'minmax(176px, 1.3fr)',
+    width: 'minmax(216px, 1.5fr)',
     cell: (entry) => (
-      <span className="inline-flex items-baseline gap-2">
+      <span className="flex items-baseline gap-2">
         <Mark look={lookOf(entry)} />
-        {visible(wordsOf(entry.action))}
+        <Name text={wordsOf(entry.action)} />
         {entry.outcome !== 'ok' && <span className="text-muted">{entry.outcome}</span>}
       </span>
     ),
@@ -98,7 +98,13 @@ export function Activity() {
       actions={
         <>
           {filters.credential === undefined && (
-            <Button aria-pressed={follows} hotkey="F" refused={followRefused} onClick={toggle}>
+            <Button
+              look={follows ? 'primary' : 'plain'}
+              aria-pressed={follows}
+              hotkey="F"
+              refused={followRefused}
+              onClick={toggle}
+            >
               {follows ? 'Following' : 'Follow'}
             </Button>
           )}
@@ -150,7 +156,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
   }
   return (
     <div className="grid h-full min-h-0 grid-rows-[auto_minmax(0,1fr)]">
-      <ActivityChart filters={filters} onBrush={setFilters} />
+      <ActivityChart filters={filters} isBesideDetail={openId !== undefined} onBrush={setFilters} />
       <Split
         detail={
           openId === undefined ? undefined : (
@@ -203,9 +209,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
 
 function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
   return isFiltered ? (
-    <Empty title="Nothing matches">
-      Take a filter off, or look at a longer time. Agents that never existed have no entries either.
-    </Empty>
+    <Empty title="Nothing matches">Take a filter off, or look at a longer time.</Empty>
   ) : (
     <Empty title="Nothing has happened yet">
       Everything that agents and people do is recorded here: also <code>mayfly audit --follow</code>

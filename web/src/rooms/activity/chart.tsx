@@ -1,4 +1,5 @@
 import { lazy, Suspense, useMemo, useState } from 'react'
+import { failureOf } from '../../api/failure.ts'
 import { useRefusal } from '../../api/me.ts'
 import { useRead } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -17,11 +18,13 @@ const LATE_MS = 180_000
 
 interface Props {
   readonly filters: Filters
+  /** An entry is open, which a narrow window is for. */
+  readonly isBesideDetail: boolean
   readonly onBrush: (range: { since: string | undefined; until: string | undefined }) => void
 }
 
 /** Issues, ends and denials over time. A stretch that is brushed becomes the time of the list. */
-export function ActivityChart({ filters, onBrush }: Props) {
+export function ActivityChart({ filters, isBesideDetail, onBrush }: Props) {
   const { since, until, backend, action } = filters
   const refused = useRefusal('readActivity')
   const query = { since, until, backend, action, by: 'action' }
@@ -35,9 +38,9 @@ export function ActivityChart({ filters, onBrush }: Props) {
   // A pointer that moves draws nothing anew.
   const points = useMemo(() => (data === undefined ? undefined : pointsOf(data, action)), [data, action])
   if (refused !== undefined) return null
-  // The list says what is wrong with the filters.
   if (error !== null && data === undefined)
-    return (
+    // The list says what is wrong with the filters.
+    return failureOf(error).code === 'invalid_request' ? null : (
       <div className="border-b border-line px-4 py-2">
         <ErrorNote error={error} />
       </div>
@@ -46,7 +49,10 @@ export function ActivityChart({ filters, onBrush }: Props) {
     data !== undefined &&
     Date.parse(data.counted_until) < Math.min(Date.parse(data.until), Date.now() - LATE_MS)
   return (
-    <figure className="border-b border-line px-4 pt-2 pb-1" aria-label="Activity over time">
+    <figure
+      className={`border-b border-line px-4 pt-2 pb-1 ${isBesideDetail ? 'max-lg:hidden' : ''}`}
+      aria-label="Activity over time"
+    >
       <figcaption className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 text-xs text-muted">
         <Legend points={points} at={at} />
         <span className="flex items-center gap-2">
@@ -79,7 +85,7 @@ export function ActivityChart({ filters, onBrush }: Props) {
               points={points}
               height={HEIGHT}
               onPoint={setAt}
-              onBrush={(from, to) => onBrush(rangeOf(from, to))}
+              onBrush={(...stretch) => onBrush(rangeOf(stretch, points.stepSeconds, Date.now() / 1_000))}
             />
           </Suspense>
         )}
@@ -169,9 +175,9 @@ function Table({ points, onBrush, onClose }: TableProps) {
                 <td className="py-1 text-right">
                   <Button
                     look="link"
-                    aria-label={`Only from ${exact(time * 1_000)}`}
+                    aria-label={`Only this: from ${exact(time * 1_000)}`}
                     onClick={() => {
-                      onBrush(rangeOf(time, time + stepSeconds))
+                      onBrush(rangeOf([time, time + stepSeconds], stepSeconds, Date.now() / 1_000))
                       onClose()
                     }}
                   >

@@ -20,36 +20,36 @@ export function ActivityFilters({ filters, onChange }: Props) {
   const { since = '', until } = filters
   const isPreset = until === undefined && TIMES.some(([value]) => value === since)
   return (
-    <div className="flex flex-wrap gap-2">
+    <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
       <NameFilter
         label="Agent"
         value={filters.agent}
         onChange={(agent) => onChange({ agent })}
         isFirst
-        width="w-36!"
+        width="sm:w-36!"
       />
       <NameFilter
         label="Backend"
         value={filters.backend}
         onChange={(backend) => onChange({ backend })}
-        width="w-36!"
+        width="sm:w-36!"
       />
       <NameFilter
         label="Who did it"
         value={filters.actor}
         onChange={(actor) => onChange({ actor })}
-        width="w-36!"
+        width="sm:w-36!"
       />
       <NameFilter
         label="Credential"
         value={filters.credential}
         onChange={(credential) => onChange({ credential })}
-        width="w-36!"
+        width="sm:w-36!"
       />
       <ActionFilter value={filters.action} onChange={(action) => onChange({ action })} />
       <Select
         aria-label="Time"
-        className="w-auto!"
+        className="sm:w-auto!"
         value={isPreset ? since : 'between'}
         onChange={({ target: { value } }) =>
           onChange(
@@ -72,13 +72,13 @@ export function ActivityFilters({ filters, onChange }: Props) {
             label="Since (UTC), or 2h"
             value={filters.since}
             onChange={(value) => onChange({ since: value })}
-            width="w-52!"
+            width="sm:w-52!"
           />
           <NameFilter
             label="Until (UTC)"
             value={until}
             onChange={(value) => onChange({ until: value })}
-            width="w-52!"
+            width="sm:w-52!"
           />
         </>
       )}
@@ -97,7 +97,7 @@ function ActionFilter(props: {
   return (
     <Select
       aria-label="What happened"
-      className="w-44!"
+      className="sm:w-44!"
       value={props.value ?? ''}
       onChange={({ target }) => props.onChange(target.value || undefined)}
     >

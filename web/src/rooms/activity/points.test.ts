@@ -50,10 +50,19 @@ test('the chart is a sentence, too', () => {
   expect(sentenceOf({ times: [], stepSeconds: 60, lines: [] })).toBe('Nothing is counted.')
 })
 
-test('a brush is whole minutes, in either direction, and never empty', () => {
+test('a brush is whole steps, in either direction, and never empty', () => {
   const base = Date.parse(at(0)) / 1_000
-  const range = { since: '2026-11-26T12:00:00Z', until: '2026-11-26T12:03:00Z' }
-  expect(rangeOf(base + 10, base + 130)).toEqual(range)
-  expect(rangeOf(base + 130, base + 10)).toEqual(range)
-  expect(rangeOf(base, base)).toEqual({ ...range, until: '2026-11-26T12:01:00Z' })
+  const later = base + 86_400
+  const range = { since: '2026-11-26T12:00:00Z', until: '2026-11-26T12:10:00Z' }
+  expect(rangeOf([base + 10, base + 301], 300, later)).toEqual(range)
+  expect(rangeOf([base + 301, base + 10], 300, later)).toEqual(range)
+  expect(rangeOf([base, base], 300, later)).toEqual({ ...range, until: '2026-11-26T12:05:00Z' })
+})
+
+test('a brush that reaches to now has no end', () => {
+  const base = Date.parse(at(0)) / 1_000
+  expect(rangeOf([base, base + 301], 300, base + 320)).toEqual({
+    since: '2026-11-26T12:00:00Z',
+    until: undefined,
+  })
 })

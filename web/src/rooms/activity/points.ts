@@ -74,11 +74,17 @@ export function sentenceOf({ times, stepSeconds, lines }: Points): string {
   return `From ${exact(first * 1_000)} to ${exact(last * 1_000)}: ${sums}.${busiest}`
 }
 
-/** A stretch of the chart as `since` and `until`, in whole minutes and at least one long. */
-export function rangeOf(fromSeconds: number, toSeconds: number): { since: string; until: string } {
-  const [from, to] = [Math.min(fromSeconds, toSeconds), Math.max(fromSeconds, toSeconds)]
-  const since = Math.floor(from / 60) * 60
-  const until = Math.max(since + 60, Math.ceil(to / 60) * 60)
+/**
+ * A stretch of the chart as the time of the list: whole steps, so that the list has what the bars count. What reaches to now goes on.
+ * All in epoch seconds.
+ */
+export function rangeOf(
+  stretch: readonly [number, number],
+  step: number,
+  now: number,
+): { since: string; until: string | undefined } {
+  const since = Math.floor(Math.min(...stretch) / step) * step
+  const until = Math.max(since + step, Math.ceil(Math.max(...stretch) / step) * step)
   const iso = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z')
-  return { since: iso(since), until: iso(until) }
+  return { since: iso(since), until: until > now ? undefined : iso(until) }
 }

@@ -7,6 +7,7 @@ import { useKeepingQuery } from '../../ui/address.ts'
 import { visible } from '../../ui/hostile.ts'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Sheet } from '../../ui/page.tsx'
+import { reasonText } from '../../ui/reasons.ts'
 import { Mark } from '../../ui/status.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
@@ -44,7 +45,7 @@ export function Story({ id, query }: { readonly id: string; readonly query: Reco
           {chapters.map((chapter) => (
             <ChapterLine key={chapter.id} chapter={chapter} />
           ))}
-          <Now id={id} />
+          {data?.[0]?.action !== 'credential.settled' && <Now id={id} />}
         </ol>
       )}
     </Sheet>
@@ -112,8 +113,8 @@ function Now({ id }: { readonly id: string }) {
           The upstream may still accept it
         </p>
         <p className="text-muted">
-          {data.failure ?? 'It is being ended'}
-          {data.attempts !== undefined && data.attempts > 0 && `, ${data.attempts} tries`}. Next try{' '}
+          {data.failure === undefined ? 'It is being ended.' : reasonText(data.failure)}
+          {data.attempts !== undefined && data.attempts > 0 && ` Tries so far: ${data.attempts}.`} Next try{' '}
           <Time at={data.next_try} none="is not planned" />.
         </p>
       </div>

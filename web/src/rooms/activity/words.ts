@@ -58,7 +58,7 @@ export const ACTION_WORDS: Readonly<Record<Action, string>> = {
   'passkey.added': 'Passkey registered',
   'passkey.removed': 'Passkey removed',
   'audit.exported': 'Audit downloaded',
-  'admin.local_access': 'Read on the server’s own machine',
+  'admin.local_access': 'Local administrator read',
   'auth.failed': 'Not authenticated, or not allowed',
 }
 

@@ -58,7 +58,7 @@ export function AgentFacts({ agent }: { readonly agent: Agent }) {
         </Fact>
         {agent.previous_secrets_until !== undefined && (
           <Fact name="Old secrets">
-            accepted until <Time at={agent.previous_secrets_until} />
+            still accepted; they end <Time at={agent.previous_secrets_until} />
           </Fact>
         )}
         {agent.audiences !== undefined && (
@@ -103,7 +103,7 @@ function LiveCredentials({ agent }: { readonly agent: Agent }) {
         {data?.map(({ id, backend, scopes, created_at, expires_at }) => (
           <li
             key={id}
-            className="grid grid-cols-[minmax(0,1fr)_minmax(0,2fr)_auto] items-center gap-3 border-b border-line/60 py-1"
+            className="grid grid-cols-[minmax(0,1fr)_minmax(0,2fr)_140px] items-center gap-3 border-b border-line/60 py-1"
           >
             <Link className="truncate text-accent underline" href={paths.credential(id)}>
               {backend}

@@ -15,6 +15,7 @@ import { LifetimeField } from '../../ui/lifetimes.tsx'
 import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { tell } from '../../ui/notices.tsx'
 import { Detail } from '../../ui/page.tsx'
+import { SHOWN_ONCE } from '../../ui/shown-once.tsx'
 import { AgentFacts } from './agent-facts.tsx'
 import { Change } from './change.tsx'
 import { word } from './command.ts'
@@ -51,6 +52,7 @@ export function AgentDetail({ name, back }: { readonly name: string; readonly ba
       kind="Agent"
       title={visible(data?.name ?? name)}
       back={back}
+      kept={made === undefined ? undefined : SHOWN_ONCE}
       actions={
         <>
           <Button refused={change} onClick={() => setAct('change')}>

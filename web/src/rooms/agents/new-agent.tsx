@@ -10,6 +10,7 @@ import { CopyAs } from '../../ui/copy-as.tsx'
 import { Actions } from '../../ui/dialog.tsx'
 import { ErrorNote, Warning } from '../../ui/notes.tsx'
 import { Detail } from '../../ui/page.tsx'
+import { SHOWN_ONCE } from '../../ui/shown-once.tsx'
 import { type AgentForm, EMPTY, newAgentOf } from './changes.ts'
 import { commandOf } from './command.ts'
 import { AgentFields, leaveField } from './form.tsx'
@@ -40,11 +41,10 @@ export function NewAgent() {
   const body = newAgentOf(form)
   return (
     <Detail
-      // What was scrolled down to send begins at the top.
-      key={state.made === undefined ? 'form' : 'made'}
       kind="New agent"
       title={state.made === undefined ? 'Create an agent' : `${state.made.name} is created`}
       back={paths.agents()}
+      kept={state.made === undefined ? undefined : SHOWN_ONCE}
       actions={<CopyAs command={commandOf(body)} request="POST /v1/admin/agents" body={body} />}
     >
       {state.made !== undefined ? (

@@ -1,8 +1,6 @@
 import type { CreatedAgent, RotatedAgent } from '../../../../src/client/wire.ts'
 import { Button } from '../../ui/button.tsx'
 import { Snippet } from '../../ui/copy.tsx'
-import { useKeys } from '../../ui/keys.ts'
-import { tell } from '../../ui/notices.tsx'
 import { ShownOnce } from '../../ui/shown-once.tsx'
 import { Time } from '../../ui/time.tsx'
 
@@ -13,8 +11,6 @@ interface Props {
 
 /** The new secrets of an agent, and what its machine does with them. */
 export function Secrets({ made, onDone }: Props) {
-  // Escape would leave the page, and take them along.
-  useKeys({ Escape: () => tell('The secrets are still shown. Choose Done when you have copied them.') })
   const { name, token, oidc } = made
   return (
     <ShownOnce title={`The secrets of ${name}`}>
@@ -25,7 +21,7 @@ export function Secrets({ made, onDone }: Props) {
             'have ended.'
           ) : (
             <>
-              are accepted until <Time at={made.previous_valid_until} />.
+              end <Time at={made.previous_valid_until} />.
             </>
           )}
         </p>

@@ -1,5 +1,6 @@
 import { useLocation, useParams } from 'wouter'
 import type { Backend } from '../../../../src/client/wire.ts'
+import { useAllPages } from '../../api/all-pages.ts'
 import { useRefusal } from '../../api/me.ts'
 import { useList } from '../../api/queries.ts'
 import { paths, withQuery } from '../../paths.ts'
@@ -22,12 +23,14 @@ import { BackendStatus } from './status.tsx'
 
 /** Above this many, cards are longer than one can look at: they become rows. */
 const MOST_CARDS = 60
+/** The filters are of what is loaded, so that is all of them; above this, the rest comes as one scrolls. */
+const MOST_LOADED = 10_000
 
 const COLUMNS: readonly Column<Backend>[] = [
   { name: 'Backend', width: 'minmax(0, 1.6fr)', cell: ({ name }) => <Name text={name} /> },
   { name: 'Kind', width: 'minmax(0, 1fr)', from: 480, cell: ({ type }) => <Name text={type} /> },
   { name: 'State', width: '172px', cell: (row) => <BackendStatus row={row} /> },
-  { name: 'Live', width: '56px', from: 560, cell: ({ live }) => live?.toLocaleString('en') },
+  { name: 'Live', width: '56px', from: 560, cell: ({ live }) => live.toLocaleString('en') },
   { name: 'Last end', width: '88px', from: 680, cell: (row) => <Time at={row.last_revocation} /> },
   {
     name: 'Last failed end',
@@ -48,7 +51,9 @@ export function Backends() {
   const { id } = useParams<{ id?: string }>()
   const [, go] = useLocation()
   const [{ new: added, change, ...filters }, setFilters] = useFilters(FILTERS)
-  const list = useList('GET /v1/admin/backends', { limit: 1_000 })
+  // In small pages: the server counts the credentials of each.
+  const list = useList('GET /v1/admin/backends')
+  useAllPages(list, MOST_LOADED)
   const refused = useRefusal('createBackend')
   const now = useNow(30_000)
   const all = list.data ?? []

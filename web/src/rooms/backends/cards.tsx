@@ -41,11 +41,11 @@ export function Cards({ rows, openName, hrefOf }: Props) {
                 {ends !== undefined && `a credential ${endOf(ends)}`}
               </span>
             </div>
-            <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,264px),1fr))] gap-3">
+            <ul className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,264px),1fr))] gap-3">
               {group.map((row) => (
                 <Card key={row.name} row={row} isOpen={row.name === openName} href={hrefOf(row.name)} />
               ))}
-            </div>
+            </ul>
           </section>
         )
       })}
@@ -65,7 +65,7 @@ function Card({ row, isOpen, href }: CardProps) {
   const isBad = states[0].look === 'bad'
   const edge = isBad ? 'border-l-bad' : states[0].look === 'wait' ? 'border-l-wait' : 'border-l-line'
   return (
-    <article
+    <li
       className={`relative grid content-start gap-3 rounded-sm border border-l-4 border-line ${edge} px-3 py-3 ${isOpen ? 'bg-accent-soft' : 'bg-surface hover:bg-sunken'}`}
     >
       <div className="flex items-baseline justify-between gap-3">
@@ -107,15 +107,14 @@ function Card({ row, isOpen, href }: CardProps) {
           <SecretAge row={row} />
         </dd>
       </dl>
-    </article>
+    </li>
   )
 }
 
 function Live({ row: { live } }: { readonly row: Backend }) {
-  if (live === undefined) return null
   return (
     <span className="whitespace-nowrap text-sm">
-      <span className="font-semibold">{live.toLocaleString('en')}</span>{' '}
+      <span className={live === 0 ? 'text-muted' : 'font-semibold'}>{live.toLocaleString('en')}</span>{' '}
       <span className="text-muted">live</span>
     </span>
   )

@@ -5,6 +5,7 @@ import { paths } from '../../paths.ts'
 import { Input } from '../../ui/fields.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { endOf } from '../kinds/use-kinds.ts'
+import { findKinds } from './find-kinds.ts'
 
 /** All kinds, found by name, by title or by what they give. Enter takes the first one. */
 export function ChooseKind({ kinds }: { readonly kinds: readonly Kind[] }) {
@@ -55,20 +56,4 @@ export function ChooseKind({ kinds }: { readonly kinds: readonly Kind[] }) {
       )}
     </>
   )
-}
-
-/** Those whose name begins so come first. */
-function findKinds(kinds: readonly Kind[], text: string): readonly Kind[] {
-  const wanted = text.trim().toLowerCase()
-  const rank = ({ type, title, scopes }: Kind) => {
-    const name = `${type} ${title}`.toLowerCase()
-    if (name.startsWith(wanted) || title.toLowerCase().startsWith(wanted)) return 0
-    if (name.includes(wanted)) return 1
-    return scopes.forms.some(({ gives }) => gives.toLowerCase().includes(wanted)) ? 2 : 3
-  }
-  return kinds
-    .map((kind) => ({ kind, at: rank(kind) }))
-    .filter(({ at }) => at < 3)
-    .sort((a, b) => a.at - b.at || a.kind.title.localeCompare(b.kind.title, 'en'))
-    .map(({ kind }) => kind)
 }

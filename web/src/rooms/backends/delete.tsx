@@ -13,7 +13,7 @@ interface Props {
   readonly onGone: () => void
 }
 
-export function DeleteBackend({ backend: { name, live = 0 }, onClose, onGone }: Props) {
+export function DeleteBackend({ backend: { name, live }, onClose, onGone }: Props) {
   const [isForced, setForced] = useState(false)
   return (
     <Confirm

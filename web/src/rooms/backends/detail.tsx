@@ -8,6 +8,7 @@ import { paths, withQuery } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
+import { EndAll } from '../../ui/end-all.tsx'
 import { Section } from '../../ui/facts.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { Empty, ErrorNote, Skeleton, Warning } from '../../ui/notes.tsx'
@@ -26,7 +27,7 @@ import { BackendRules } from './rules.tsx'
 import { ScopeForms } from './scope-forms.tsx'
 import { Trial } from './trial.tsx'
 
-type Doing = 'delete' | 'rotate'
+type Doing = 'delete' | 'rotate' | 'end'
 
 interface Props {
   readonly name: string
@@ -47,6 +48,7 @@ export function BackendDetail({ name, isChanging, back }: Props) {
     change: useRefusal('changeBackend'),
     delete: useRefusal('deleteBackend'),
     rotate: useRefusal('rotateRoot'),
+    end: useRefusal('revokeCredentials'),
   }
   const isEnding = data?.deletion === undefined ? undefined : 'It is being deleted.'
   const hasSecret = data === undefined || data.health?.secret_since !== undefined
@@ -71,6 +73,13 @@ export function BackendDetail({ name, isChanging, back }: Props) {
       refused: refused.delete,
     },
     {
+      name: `End all credentials of ${name}`,
+      words: 'revoke',
+      group: 'Here',
+      run: () => setDoing('end'),
+      refused: may.end,
+    },
+    {
       name: `Replace the secret of ${name}`,
       words: 'rotate root',
       group: 'Here',
@@ -92,6 +101,9 @@ export function BackendDetail({ name, isChanging, back }: Props) {
           <Button refused={refused.rotate} onClick={() => setDoing('rotate')}>
             Replace its secret
           </Button>
+          <Button look="danger" refused={may.end} onClick={() => setDoing('end')}>
+            End all credentials
+          </Button>
           <Button look="danger" refused={refused.delete} onClick={() => setDoing('delete')}>
             Delete
           </Button>
@@ -109,6 +121,7 @@ export function BackendDetail({ name, isChanging, back }: Props) {
       {doing === 'delete' && data !== undefined && (
         <DeleteBackend backend={data} onClose={stop} onGone={() => go(back)} />
       )}
+      {doing === 'end' && <EndAll agent={undefined} backend={name} onClose={stop} />}
       {doing === 'rotate' && data !== undefined && <RotateRoot backend={data} onClose={stop} />}
     </Detail>
   )

@@ -51,7 +51,7 @@ export function BackendHealth({ backend }: { readonly backend: Backend }) {
         </Fact>
         <Fact name="Live credentials">
           <Link className="text-accent underline" href={paths.credentials({ backend: name })}>
-            {backend.live?.toLocaleString('en') ?? 'show them'}
+            {backend.live.toLocaleString('en')}
           </Link>{' '}
           <span className="text-muted">a revoked one {endOf(backend.revocation)}</span>
         </Fact>

@@ -32,7 +32,10 @@ export function Preflight({ isSent, isChecked, error }: Props) {
             <p className="font-semibold text-bad">{reasonText(error.reason)}</p>
           )}
           <ErrorNote error={error} />
-          <p className="text-xs text-muted">What you typed is still here.</p>
+          <p className="text-xs text-muted">
+            What you typed is still here.
+            {isChecked && ' To store it untried, take the tick off above.'}
+          </p>
         </div>
       )}
     </div>

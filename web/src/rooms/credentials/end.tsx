@@ -16,7 +16,9 @@ interface SelectedProps {
 }
 
 /** Ends a selection, and counts what the server has answered. */
-export function EndSelected({ ids, onClose, onDone }: SelectedProps) {
+export function EndSelected({ ids: selected, onClose, onDone }: SelectedProps) {
+  // When it is done nothing is selected any more, and this still says what has ended.
+  const [ids] = useState(selected)
   const [ended, setEnded] = useState(0)
   const [failures, setFailures] = useState<readonly unknown[]>([])
   const [isSent, setSent] = useState(false)

@@ -81,15 +81,17 @@ export function Inbox() {
       title="Inbox"
       subtitle={status === undefined && list.data !== undefined ? countOf(rows.length - gone) : undefined}
       actions={
-        <>
-          {gone > 0 && <Button onClick={settle}>Clear {gone} decided elsewhere</Button>}
-          <CopyAs
-            command={`mayfly pending${flags}${status === undefined ? '\nmayfly pending --follow' : ''}`}
-            request={`GET /v1/admin/pending${status === undefined ? '' : `?status=${status}`}`}
-          />
-        </>
+        <CopyAs
+          command={`mayfly pending${flags}${status === undefined ? '\nmayfly pending --follow' : ''}`}
+          request={`GET /v1/admin/pending${status === undefined ? '' : `?status=${status}`}`}
+        />
       }
-      filters={<StatusFilter value={status} onChange={(next) => setFilters({ status: next })} />}
+      filters={
+        <div className="flex flex-wrap items-center gap-2">
+          <StatusFilter value={status} onChange={(next) => setFilters({ status: next })} />
+          {gone > 0 && <Button onClick={settle}>Clear {gone} decided elsewhere</Button>}
+        </div>
+      }
     >
       <Split
         detail={

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import type { AgentKey } from '../../../../src/client/wire.ts'
+import { useAllPages } from '../../api/all-pages.ts'
 import { useRefusal } from '../../api/me.ts'
 import { useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
@@ -25,6 +26,9 @@ const COLUMNS: readonly Column<AgentKey>[] = [
   { name: 'Made', width: '84px', from: 460, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 
+/** The filter is of what is loaded, so that is all of them; above this, the rest comes as one scrolls. */
+const MOST_LOADED = 10_000
+
 /** The keys that sign access tokens, and those that agents sign commits with. */
 export function KeysRoom() {
   const { id } = useParams<{ id?: string }>()
@@ -33,6 +37,7 @@ export function KeysRoom() {
   const [{ q }, setFilters] = useFilters(['q'])
   const [isRotating, setRotating] = useState(false)
   const list = useList('GET /v1/admin/keys', { limit: 1_000 })
+  useAllPages(list, MOST_LOADED)
   const refused = useRefusal('rotateKeys')
   const rows = (list.data ?? []).filter((row) => isWanted(row, q))
   useEntries([

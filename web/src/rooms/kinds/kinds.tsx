@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter'
-import type { Kind, Plugin } from '../../../../src/client/wire.ts'
+import type { Plugin } from '../../../../src/client/wire.ts'
 import { useMe, useRefusal } from '../../api/me.ts'
 import { refresh, useList } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'

@@ -9,7 +9,7 @@ import { historyOf } from './history.ts'
 
 /** Rows of each list; the rest is in the room of the credentials. */
 const MOST = 10
-const AGAIN_MS = 60_000
+const AGAIN_MS = 30_000
 
 /** Who holds what now: by backend, with the day behind it, and by agent. */
 export function Holders({ live }: { readonly live: Overview['live'] }) {

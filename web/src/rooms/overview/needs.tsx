@@ -109,8 +109,10 @@ function Need({ look, href, title, at, children }: NeedProps) {
       <Link href={href} className={`font-semibold hover:underline ${look === 'bad' ? 'text-bad' : ''}`}>
         <Name text={title} />
       </Link>
-      <div className="min-w-0 text-muted max-md:col-start-2 max-md:row-start-2">{children}</div>
-      <span className="text-right text-muted max-md:row-start-1">
+      <div className="min-w-0 text-muted max-md:col-span-2 max-md:col-start-2 max-md:row-start-2">
+        {children}
+      </div>
+      <span className="text-right text-muted max-md:col-start-3 max-md:row-start-1">
         <Time at={at} none="" />
       </span>
     </li>

@@ -17,6 +17,7 @@ import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { tell } from '../../ui/notices.tsx'
 import { Detail } from '../../ui/page.tsx'
 import { Scopes } from '../../ui/scopes.tsx'
+import { SHOWN_ONCE } from '../../ui/shown-once.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -56,6 +57,7 @@ export function PersonDetail({ id }: { readonly id: string }) {
       kind="Operator"
       title={visible(who)}
       back={paths.people()}
+      kept={invited === undefined ? undefined : SHOWN_ONCE}
       actions={
         <>
           <Button refused={change} onClick={() => setAct('change')}>

@@ -1,0 +1,178 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { buildWeb } from '../support/built-web.ts'
+import {
+  button,
+  enterByLink,
+  loginLink,
+  openWindow,
+  originOf,
+  registerPasskey,
+  startBrowser,
+  type Window,
+} from '../support/console.ts'
+import { newEnrollee } from '../support/enrollee.ts'
+import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts'
+
+/** Decisions on requests that come in while one looks at the page. */
+let app: TestApp
+let browser: Browser
+let origin: string
+let operator: Window
+beforeAll(async () => {
+  await buildWeb()
+  app = await startApp({
+    ownIssuer: true,
+    yaml: 'policies:\n  - name: ci\n    pattern: ci-*\n    scopes: ["orders:*"]\n    auto_approve: false\n',
+  })
+  origin = originOf(app)
+  await app.newBackend({ name: 'orders' })
+  browser = await startBrowser()
+  operator = await openWindow(browser)
+  await enterByLink(operator, await loginLink(app))
+  await registerPasskey(operator, 'laptop')
+})
+afterAll(async () => {
+  await browser?.close()
+  await app?.close()
+})
+beforeEach(async () => {
+  const { page } = operator
+  await page.goto(`${origin}/console/pending`)
+  await page.getByText('Nothing waits for a decision').waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
+  // A reload would take it away.
+  await page.evaluate('window.isSamePage = true')
+})
+
+interface Asked {
+  readonly agent: NewAgent
+  readonly id: string
+}
+
+/** An agent that has `orders:read` asks for more. */
+async function ask(name: string, scopes: readonly string[]): Promise<Asked> {
+  const agent = await app.newAgent({ name, scopes: ['orders:read'] })
+  const reply = await agent.client.post('/v1/request', { scopes, reason: 'the release of tonight' })
+  expect([reply.status, reply.text]).toEqual([200, reply.text])
+  return { agent, id: reply.body.id }
+}
+
+const row = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(name) }).first()
+
+/** Opens the request that has just come in, which must appear by itself. */
+async function open(page: Page, name: string, hands: Hands): Promise<void> {
+  await row(page, name).waitFor()
+  if (hands === MOUSE) await row(page, name).click()
+  else {
+    // Rows that are there keep their place, and the first has the cursor.
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+  }
+  await page.getByRole('article').getByText('the release of tonight').waitFor()
+  expect(await page.evaluate('window.isSamePage')).toBe(true)
+}
+
+async function decide(page: Page, name: string | RegExp, key: string, hands: Hands): Promise<void> {
+  if (hands === MOUSE) await page.getByRole('article').getByRole('button', { name }).click()
+  else await page.keyboard.press(key)
+  await page.getByRole('dialog').waitFor()
+}
+
+const statusOf = async (id: string): Promise<string> =>
+  (await app.local.get(`/v1/admin/pending/${id}`)).body.status
+
+test.each([MOUSE, KEYBOARD])(
+  'A approves what has just come in, after the passkey, by $name',
+  async (hands) => {
+    const { page, complaints } = operator
+    const name = hands === MOUSE ? 'deployer' : 'releaser'
+    const { agent, id } = await ask(name, ['orders:write', 'admin:audit:read'])
+    await open(page, name, hands)
+    await decide(page, /^Approve$/, 'a', hands)
+    await page.getByRole('dialog').getByText('You confirm the approval with your passkey.').waitFor()
+    // The request that the passkey has confirmed is held back on its way.
+    const held = Promise.withResolvers<void>()
+    const sent = Promise.withResolvers<void>()
+    await page.route('**/approve', async (route) => {
+      if (route.request().headers()['mayfly-confirmation'] === undefined) return route.continue()
+      sent.resolve()
+      await held.promise
+      return route.continue()
+    })
+    if (hands === MOUSE) await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
+    else await page.keyboard.press('Enter')
+    await sent.promise
+    await page.getByText('Sent, waiting for the answer…').waitFor()
+    expect(await statusOf(id)).toBe('pending')
+    expect(await page.getByText(/is approved|^approved$/).count()).toBe(0)
+    expect(await row(page, name).count()).toBe(1)
+    held.resolve()
+    await page.getByText(`${name} is approved.`).waitFor()
+    await page.unroute('**/approve')
+    await page.getByText('Nothing waits for a decision').waitFor()
+    const issued = await agent.client.post('/api/v1/credentials', {
+      backend: 'orders',
+      scopes: ['orders:write'],
+    })
+    expect([issued.status, issued.text]).toEqual([201, issued.text])
+    const [entry] = (await app.local.get('/v1/admin/audit?action=enrollment.approved&limit=1')).body
+    expect(entry).toMatchObject({
+      actor: 'operator:alice@example.com',
+      details: { confirmation: { origin } },
+    })
+    expect(complaints).toEqual([])
+  },
+)
+
+test.each([MOUSE, KEYBOARD])('D rejects with a reason, which the agent is told, by $name', async (hands) => {
+  const { page, complaints } = operator
+  const name = hands === MOUSE ? 'curious' : 'nosy'
+  const { agent, id } = await ask(name, ['orders:write'])
+  await open(page, name, hands)
+  await decide(page, /^Reject/, 'd', hands)
+  const reason = page.getByLabel('Reason')
+  await hands.write(reason, 'Ask for one table, not for all.')
+  // What is refused keeps what was typed.
+  await page.route('**/reject', (route) => route.abort())
+  await hands.press(page.getByRole('dialog').getByRole('button', { name: 'Reject' }))
+  await page.getByRole('dialog').getByRole('alert').waitFor()
+  expect(await reason.inputValue()).toBe('Ask for one table, not for all.')
+  expect(await statusOf(id)).toBe('pending')
+  await page.unroute('**/reject')
+  await hands.press(page.getByRole('dialog').getByRole('button', { name: 'Reject' }))
+  await page.getByText(`${name} is rejected.`).waitFor()
+  const told = await agent.client.get(`/v1/request/${id}`)
+  expect(told.body).toMatchObject({ status: 'rejected', decision_note: 'Ask for one table, not for all.' })
+  expect(complaints).toEqual([])
+})
+
+test.each([MOUSE, KEYBOARD])('E approves fewer scopes, for a shorter time, by $name', async (hands) => {
+  const { page, complaints } = operator
+  const name = hands === MOUSE ? 'ci-build' : 'ci-deploy'
+  const enrollee = newEnrollee('Ed25519', app.url)
+  const reply = await app.as(undefined).post('/v1/enroll', {
+    name,
+    public_key: enrollee.publicKey,
+    scopes: ['orders:read', 'orders:write'],
+    metadata: { why: 'the release of tonight' },
+  })
+  const { id } = reply.body
+  await open(page, name, hands)
+  await decide(page, /^Approve less/, 'e', hands)
+  await hands.tick(page.getByLabel('orders:write'))
+  await hands.choose(page.getByLabel('How long the agent lives'), '1h')
+  await hands.press(button(page, 'Approve this much'))
+  await page.getByText(`${name} is approved.`).waitFor()
+  const proof = await enrollee.prove(id, app.core.store.now())
+  const collected = await eventually(async () => {
+    const poll = await app.as(undefined).get(`/v1/enroll/${id}/status`, { 'enrollment-proof': proof })
+    expect(poll.body.status).toBe('approved')
+    return enrollee.open(poll.body.sealed, proof)
+  })
+  expect(collected.scopes).toEqual(['orders:read'])
+  const { created_at, expires_at } = (await app.local.get(`/v1/admin/agents/${name}`)).body
+  expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(3_600_000)
+  expect(complaints).toEqual([])
+})
