@@ -1,10 +1,9 @@
-import { syncBuiltinESMExports } from 'node:module'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
-import os from 'node:os'
 import pg from 'pg'
 import { countActivity } from '../../src/core/audit/count-activity.ts'
 import { lowestBodyAt } from '../../src/domain/ids.ts'
 import { createResolver } from '../../src/egress/resolver.ts'
+import { tidy } from '../../src/jobs/tidy.ts'
 import { type NewAgent, startApp, type TestApp } from '../../test/support/app.ts'
 import { newPerson } from '../../test/support/person.ts'
 import { type OwnPostgres, startOwnPostgres } from '../../test/support/postgres.ts'
@@ -68,9 +67,6 @@ const SCOPE = {
 } as const
 
 export async function openShop(): Promise<Shop> {
-  // The name of this machine is shown, too.
-  os.hostname = () => 'mayfly-1'
-  syncBuiltinESMExports()
   const postgres = await startOwnPostgres()
   const front = await listenBefore(postgres)
   const app = await startApp({ ownIssuer: true, yaml: YAML, resolver: resolverTo(front) })
@@ -131,6 +127,7 @@ async function fill(app: TestApp, postgres: OwnPostgres, port: number) {
     await addBackends(app, root, port)
     const { id } = await newPerson(app, { ...ALICE, passkey: false })
     await newPerson(app, { ...BEN, passkey: false })
+    await app.local.post('/v1/admin/keys/rotate')
     const agents = await addAgents(app, clock)
     await passTime(app, clock, agents, NOW - 30 * MINUTE)
     const stuck = await failToRevoke(app, root)
@@ -138,10 +135,10 @@ async function fill(app: TestApp, postgres: OwnPostgres, port: number) {
     const request = await ask(app, clock, agents)
     clock.now = NOW
     await app.sweep()
+    await tidy(app.core)
     while (await countActivity(app.core));
     await app.core.lastUse.flush()
     await app.core.revocations.flush()
-    console.log('seeded', Math.round(performance.now()))
     const link = async (): Promise<string> =>
       (await app.local.post(`/v1/admin/operators/${id}/invitation`)).body.invitation.url
     return { link, stuck, request }
@@ -160,8 +157,8 @@ const BEN = {
 
 async function addBackends(app: TestApp, root: pg.Client, port: number): Promise<void> {
   for (const name of ['shop', 'analytics']) {
-    await root.query(`CREATE ROLE mayfly_${name} SUPERUSER LOGIN PASSWORD 'secret'`)
-    await root.query(`CREATE DATABASE ${name}`)
+    await root.query(`CREATE ROLE mayfly_${name} CREATEROLE LOGIN PASSWORD 'secret'`)
+    await root.query(`CREATE DATABASE ${name} OWNER mayfly_${name}`)
   }
   const database = (host: string, name: string) => ({
     type: 'postgres',
@@ -229,7 +226,7 @@ async function issue(agents: Agents, name: string, backend: keyof typeof SCOPE, 
 /** The warehouse has taken a right from Mayfly: what an agent has there is ended here, and not upstream. */
 async function failToRevoke(app: TestApp, root: pg.Client): Promise<string> {
   const live = (await app.local.get('/v1/admin/tokens?backend=warehouse&status=active&limit=5')).body
-  await root.query('ALTER ROLE mayfly_analytics NOSUPERUSER')
+  await root.query('ALTER ROLE mayfly_analytics NOCREATEROLE')
   await root.query(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mayfly_analytics'",
   )
