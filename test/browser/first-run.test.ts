@@ -92,7 +92,7 @@ test.each([MOUSE, KEYBOARD])(
     await hands.press(button(page, 'Create the agent'))
     const secrets = page.getByRole('region', { name: 'The secrets of ci-build' })
     await secrets.waitFor()
-    const token = await secrets.locator('code').first().innerText()
+    const token = (await secrets.locator('code').first().textContent()) ?? ''
     await tryIt(page, 'shop', hands)
     // What it shows works.
     expect((await app.as(token).get('/v1/status')).body.name).toBe('ci-build')
@@ -151,7 +151,7 @@ async function addDatabase(app: TestApp, page: Page, hands: Hands): Promise<void
   await hands.press(button(page, 'Add it'))
   const alert = page.getByRole('alert')
   await alert.waitFor()
-  expect(await alert.innerText()).toMatch(new RegExp(`ALTER ROLE "?${role}"? CREATEROLE`))
+  expect(await alert.textContent()).toMatch(new RegExp(`ALTER ROLE "?${role}"? CREATEROLE`))
   await page.getByText('What you typed is still here.').waitFor()
   for (const [label, text] of Object.entries(typed))
     expect([label, await field(page, label).inputValue()]).toEqual([label, text])

@@ -39,7 +39,7 @@ export function reaches({ isWhole, areas }: Reach, action: Action): boolean {
 }
 
 /** What the reach shows of an entry: only the audit says who did it, from where and why. */
-export type ShownEntry =
+type ShownEntry =
   | AuditEntry
   | Pick<
       AuditEntry,

@@ -6,7 +6,6 @@ import {
   useInfiniteQuery,
   useQuery,
 } from '@tanstack/react-query'
-import { MayflyError } from '../../../src/client/errors.ts'
 import { nextCursor } from '../../../src/client/paging.ts'
 import type { Answer, Route } from '../../../src/client/routes.ts'
 import { authorizer, request } from './request.ts'
@@ -83,6 +82,3 @@ export const useList = <R extends Read>(route: R, query: Query = {}, options: { 
 export async function refresh(...routes: readonly Read[]): Promise<void> {
   await Promise.all(routes.map((route) => queries.invalidateQueries({ queryKey: [route] })))
 }
-
-/** Whether the caller lacks a scope for what was asked. */
-export const isForbidden = (error: unknown): boolean => error instanceof MayflyError && error.status === 403
