@@ -69,17 +69,6 @@ test('docs/guides/end-an-agent.md works as shown', async () => {
   expect(await audited(reviewer, 'credential.revoked')).toHaveLength(1)
 })
 
-test('docs/guides/console.md works as shown', async () => {
-  await runGuide('docs/guides/console.md', {
-    env,
-    cwd: world.home,
-    replace: [['localhost:8700', `localhost:${new URL(world.url).port}`]],
-  })
-  const { body } = await world.app.admin('GET', '/v1/admin/operators')
-  expect(body).toMatchObject([{ email: 'carol@example.com', last_login: null }])
-  await world.app.admin('DELETE', '/v1/admin/operators/carol@example.com')
-})
-
 test('docs/guides/people.md works as shown', async () => {
   await runGuide('docs/guides/people.md', {
     env,
@@ -88,4 +77,14 @@ test('docs/guides/people.md works as shown', async () => {
   })
   const { body } = await world.app.admin('GET', '/v1/admin/audit?action=operator.deleted')
   expect(body).toHaveLength(1)
+})
+
+test('docs/guides/console.md works as shown', async () => {
+  await runGuide('docs/guides/console.md', {
+    env,
+    cwd: world.home,
+    replace: [['localhost:8700', `localhost:${new URL(world.url).port}`]],
+  })
+  const { body } = await world.app.admin('GET', '/v1/admin/operators')
+  expect(body).toMatchObject([{ email: 'carol@example.com', last_login: null }])
 })
