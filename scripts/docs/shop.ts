@@ -156,8 +156,11 @@ const BEN = {
 }
 
 async function addBackends(app: TestApp, root: pg.Client, port: number): Promise<void> {
-  for (const name of ['shop', 'analytics']) {
-    await root.query(`CREATE ROLE mayfly_${name} CREATEROLE LOGIN PASSWORD 'secret'`)
+  for (const [name, right] of [
+    ['shop', 'CREATEROLE'],
+    ['analytics', 'SUPERUSER'],
+  ]) {
+    await root.query(`CREATE ROLE mayfly_${name} ${right} LOGIN PASSWORD 'secret'`)
     await root.query(`CREATE DATABASE ${name} OWNER mayfly_${name}`)
   }
   const database = (host: string, name: string) => ({
@@ -226,7 +229,7 @@ async function issue(agents: Agents, name: string, backend: keyof typeof SCOPE, 
 /** The warehouse has taken a right from Mayfly: what an agent has there is ended here, and not upstream. */
 async function failToRevoke(app: TestApp, root: pg.Client): Promise<string> {
   const live = (await app.local.get('/v1/admin/tokens?backend=warehouse&status=active&limit=5')).body
-  await root.query('ALTER ROLE mayfly_analytics NOCREATEROLE')
+  await root.query('ALTER ROLE mayfly_analytics NOSUPERUSER')
   await root.query(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mayfly_analytics'",
   )

@@ -46,7 +46,6 @@ export const SHOTS: readonly Shot[] = [
     },
   },
   { name: 'credentials', path: '/credentials' },
-  { name: 'credentials-dark', path: '/credentials', scheme: 'dark' },
   { name: 'not-ended', path: ({ stuck }) => `/credentials/${stuck}?unended=true` },
   { name: 'agents', path: '/agents/claude-anna' },
   { name: 'agents-phone', path: '/agents/claude-anna', size: PHONE, scheme: 'dark' },
