@@ -78,3 +78,13 @@ test('docs/guides/people.md works as shown', async () => {
   const { body } = await world.app.admin('GET', '/v1/admin/audit?action=operator.deleted')
   expect(body).toHaveLength(1)
 })
+
+test('docs/guides/console.md works as shown', async () => {
+  await runGuide('docs/guides/console.md', {
+    env,
+    cwd: world.home,
+    replace: [['localhost:8700', `localhost:${new URL(world.url).port}`]],
+  })
+  const { body } = await world.app.admin('GET', '/v1/admin/operators')
+  expect(body).toMatchObject([{ email: 'carol@example.com', last_login: null }])
+})

@@ -9,9 +9,11 @@ import {
 import type { TestApp } from './app.ts'
 
 /** The console in a real browser, for tests of `test/browser`. */
+export const chromiumPath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    executablePath: chromiumPath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   })
 }

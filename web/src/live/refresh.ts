@@ -1,5 +1,6 @@
 import { useEffect } from 'react'
 import { queries, refresh } from '../api/queries.ts'
+import { isForgotten, useIdle } from './idle.ts'
 import { startLive, useLive } from './live.ts'
 
 /** At most one request for the same listing in this time, however much happens. */
@@ -32,7 +33,7 @@ function plan(routes: readonly Shown[]): void {
   if (timer !== undefined) return
   timer = setTimeout(() => {
     timer = undefined
-    void refresh(...due)
+    if (!isForgotten()) void refresh(...due)
     due.clear()
   }, PAUSE_MS)
 }
@@ -44,7 +45,7 @@ let isDueAgain = false
 
 function planAll(): void {
   isDueAgain = all !== undefined
-  if (isDueAgain) return
+  if (isDueAgain || isForgotten()) return
   void queries.invalidateQueries()
   all = setTimeout(() => {
     all = undefined
@@ -55,6 +56,7 @@ function planAll(): void {
 /** Keeps what is shown as it is on the server. */
 export function useRefresh(): void {
   useEffect(startLive, [])
+  useIdle(planAll)
   useLive(({ action }) => {
     const [subject = ''] = action.split('.')
     plan(SHOWN[subject as keyof typeof SHOWN] ?? [])

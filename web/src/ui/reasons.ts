@@ -7,7 +7,7 @@ const REASONS: Readonly<Record<HealthReason, string>> = {
   unreachable: 'cannot be reached: its name has no address, or the connection failed',
   tls: 'has a certificate that is not trusted, or does not speak TLS',
   login_failed: 'does not accept Mayfly’s login',
-  permission_missing: 'accepts Mayfly’s login, and refuses what issuing needs',
+  permission_missing: 'does not let Mayfly do what it must: a permission is missing',
   rate_limited: 'has had too many requests',
   unavailable: 'says that it cannot serve now',
   bad_answer: 'gave an answer that cannot be understood',

@@ -1,6 +1,8 @@
 import { visible } from './hostile.ts'
 import { Name } from './text.tsx'
 
+const CHIP = 'rounded-sm border border-line bg-sunken px-1.5 font-mono text-xs leading-5'
+
 /** Scopes as they are written everywhere. Long lists wrap. */
 export function Scopes({
   scopes,
@@ -13,11 +15,7 @@ export function Scopes({
   return (
     <ul className="flex flex-wrap gap-1">
       {scopes.map((scope) => (
-        <li
-          key={scope}
-          dir="ltr"
-          className="rounded-sm border border-line bg-sunken px-1.5 font-mono text-xs leading-5 [overflow-wrap:anywhere]"
-        >
+        <li key={scope} dir="ltr" className={`${CHIP} [overflow-wrap:anywhere]`}>
           {visible(scope)}
         </li>
       ))}
@@ -27,5 +25,15 @@ export function Scopes({
 
 /** In a list: one line, cut by its column. */
 export function ScopesLine({ scopes }: { readonly scopes: readonly string[] }) {
-  return scopes.length > 3 ? <Name text={scopes.join('  ')} mono /> : <Scopes scopes={scopes} />
+  if (scopes.length > 3) return <Name text={scopes.join('  ')} mono />
+  if (scopes.length === 0) return <Scopes scopes={scopes} />
+  return (
+    <ul className="flex min-w-0 gap-1">
+      {scopes.map((scope) => (
+        <li key={scope} dir="ltr" title={visible(scope)} className={`${CHIP} min-w-0 truncate`}>
+          {visible(scope)}
+        </li>
+      ))}
+    </ul>
+  )
 }

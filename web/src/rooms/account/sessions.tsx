@@ -25,6 +25,7 @@ export function Sessions({ operatorId }: { readonly operatorId: string }) {
     <Section title="Sessions" isOfPage>
       {error !== null && <ErrorNote error={error} />}
       {data === undefined && error === null && <Skeleton lines={2} />}
+      {data?.length === 0 && <p className="text-muted">Not logged in now.</p>}
       <ul className="grid gap-1">
         {data?.map(({ id, user_agent, ip_address, last_used, created_at, expires_at, current }) => (
           <li

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { commandOf, updateOf, word } from './command.ts'
+import { word } from '../../ui/word.ts'
+import { commandOf, updateOf } from './command.ts'
 
 test('whatever is typed is one word of the shell', () => {
   expect(['ci-build', 'orders:read', '', 'a b', "it's", '$(id)', 'x;y', 'reports:*'].map(word)).toEqual([

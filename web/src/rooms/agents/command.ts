@@ -1,8 +1,5 @@
 import type { ChangeAgent, CreateAgent } from '../../../../src/client/wire.ts'
-
-/** A word of a POSIX shell. */
-export const word = (text: string): string =>
-  /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+import { word } from '../../ui/word.ts'
 
 const flags = (name: string, values: readonly string[] = []) => values.map((one) => `--${name} ${word(one)}`)
 const flag = (name: string, value: string | null | undefined) =>

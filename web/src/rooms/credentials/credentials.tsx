@@ -15,6 +15,7 @@ import { Page, Split } from '../../ui/page.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
+import { word } from '../../ui/word.ts'
 import { CredentialDetail } from './detail.tsx'
 import { EndSelected } from './end.tsx'
 import { CredentialFilters, FILTERS, queryOf } from './filters.tsx'
@@ -133,9 +134,20 @@ export function Credentials() {
   )
 }
 
-function commandOf({ agent, backend }: Readonly<Record<string, string | undefined>>): string {
-  const flags = [agent && `--agent ${agent}`, backend && `--backend ${backend}`].filter(Boolean).join(' ')
-  return `mayfly credentials ${flags}`.trim()
+/** The command has no filter for what has not ended upstream: it lists all, with what the upstream says. */
+function commandOf({
+  agent,
+  backend,
+  status,
+  unended,
+}: Readonly<Record<string, string | undefined>>): string {
+  const ended = unended !== undefined || status === 'any' ? 'all' : status
+  return [
+    'mayfly credentials ls',
+    agent === undefined ? '--all-agents' : `--agent ${word(agent)}`,
+    ...(backend === undefined ? [] : [`--backend ${word(backend)}`]),
+    ...(ended === undefined ? [] : [`--status ${ended}`]),
+  ].join(' ')
 }
 
 function NoCredentials({ isFiltered }: { readonly isFiltered: boolean }) {

@@ -13,6 +13,7 @@ import { CopyAs } from '../../ui/copy-as.tsx'
 import { Fact, Facts } from '../../ui/facts.tsx'
 import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Detail } from '../../ui/page.tsx'
+import { reasonText } from '../../ui/reasons.ts'
 import { Scopes } from '../../ui/scopes.tsx'
 import { Life, Time } from '../../ui/time.tsx'
 import { CredentialStatus, isUnended } from './status.tsx'
@@ -78,8 +79,11 @@ function CredentialFacts({ row }: { readonly row: Token }) {
         <div role="alert" className="rounded-sm border-l-4 border-bad bg-bad-soft px-3 py-2">
           <p className="font-semibold text-bad">The upstream has not ended it.</p>
           <p>
-            {row.failure ?? 'no reason known'}, after {row.attempts ?? 1}{' '}
-            {row.attempts === 1 ? 'try' : 'tries'}. Next try <Time at={row.next_try} none="is not planned" />.
+            {row.failure === undefined ? 'No reason is known.' : reasonText(row.failure)}{' '}
+            {row.failure !== undefined && <code className="text-xs">{row.failure}</code>}
+          </p>
+          <p>
+            Tries so far: {row.attempts ?? 1}. Next try <Time at={row.next_try} none="is not planned" />.
           </p>
         </div>
       )}
@@ -103,7 +107,7 @@ function CredentialFacts({ row }: { readonly row: Token }) {
         <Fact name="Issued">
           <Time at={row.created_at} />
         </Fact>
-        <Fact name="Ends">
+        <Fact name={row.status === 'active' ? 'Ends' : 'Ended'}>
           {row.status === 'active' ? (
             <Life from={row.created_at} until={row.expires_at} />
           ) : (

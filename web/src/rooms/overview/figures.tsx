@@ -25,7 +25,7 @@ export function Figures({ overview }: { readonly overview: Overview }) {
       >
         {live.total === 0
           ? 'nobody holds one'
-          : `of ${live.by_backend.length} ${live.by_backend.length === 1 ? 'backend' : 'backends'}`}
+          : `at ${live.by_backend.length} ${live.by_backend.length === 1 ? 'backend' : 'backends'}`}
       </Figure>
       <Figure
         name="Decisions that wait"

@@ -59,7 +59,7 @@ export function AddBackend({ onAct }: Props) {
       <Button type="submit" look="primary" className="min-h-9!" refused={refused} disabled={isSent}>
         {isSent ? 'Sent…' : 'Add the backend'}
       </Button>
-      <Link className={LINK} href={paths.newBackend()}>
+      <Link className={`${LINK} py-2`} href={paths.newBackend()}>
         Another kind: PostgreSQL, GitHub, AWS…
       </Link>
     </StepForm>
@@ -99,7 +99,7 @@ export function CreateAgent({ backend, isDone, onAct }: AgentProps) {
       <Button type="submit" look="primary" className="min-h-9!" refused={refused} disabled={isSent}>
         {isSent ? 'Sent…' : 'Create the agent'}
       </Button>
-      <Link className={LINK} href={paths.newAgent()}>
+      <Link className={`${LINK} py-2`} href={paths.newAgent()}>
         More choices
       </Link>
     </StepForm>

@@ -84,14 +84,14 @@ function isWanted(
 /** Wide: a row each; narrow: one under the other. */
 function SettingsTable({ rows }: { readonly rows: readonly Setting[] }) {
   return (
-    <table className="w-full border-collapse text-sm max-md:block">
+    <table className="w-full table-fixed border-collapse text-sm max-md:block">
       <caption className="sr-only">Settings in force</caption>
       <thead className="sticky top-0 z-10 bg-canvas text-left text-xs text-muted max-md:hidden">
         <tr className="border-b border-line">
-          <th className="h-8 px-4 font-normal">Setting</th>
+          <th className="h-8 w-2/5 px-4 font-normal">Setting</th>
           <th className="px-4 font-normal">Value</th>
-          <th className="px-4 font-normal">From</th>
-          <th className="px-4 font-normal">A new value is taken by</th>
+          <th className="w-1/6 px-4 font-normal">From</th>
+          <th className="w-44 px-4 font-normal">A new value is taken by</th>
         </tr>
       </thead>
       <tbody className="max-md:block">
@@ -100,7 +100,7 @@ function SettingsTable({ rows }: { readonly rows: readonly Setting[] }) {
             key={one.name}
             className="border-b border-line/60 align-top max-md:grid max-md:gap-0.5 max-md:px-4 max-md:py-2"
           >
-            <th scope="row" className="w-2/5 px-4 py-2 text-left font-normal max-md:w-auto max-md:p-0">
+            <th scope="row" className="px-4 py-2 text-left font-normal max-md:p-0">
               <code className="font-semibold">{one.name}</code>
               <span className="block text-xs text-muted">
                 <Prose text={one.description} />
