@@ -83,8 +83,6 @@ test.each([MOUSE, KEYBOARD])(
     await hands.write(page.getByRole('searchbox', { name: 'Backend' }), 'stock')
     await page.keyboard.press('Enter')
     await eventually(async () => expect(await rowsOf(page).count()).toBe(1))
-    await page.goBack()
-    await eventually(async () => expect(await rowsOf(page).count()).toBe(2))
     expect(complaints).toEqual([])
   },
 )
@@ -107,7 +105,7 @@ test.each([MOUSE, KEYBOARD])("a credential's life is told as a story, by $name",
   const chapters = page.getByRole('main').getByRole('listitem')
   await chapters.filter({ hasText: 'Issued to reader at orders' }).waitFor()
   const told = await chapters.allInnerTexts()
-  const order = ['Requested', 'Issued to reader', 'Revoked'].map((word) =>
+  const order = ['Issued to reader at orders', 'Revoked'].map((word) =>
     told.findIndex((text) => text.toLowerCase().includes(word.toLowerCase())),
   )
   expect(order, told.join('\n')).toEqual(order.toSorted((one, next) => one - next))
@@ -143,17 +141,21 @@ test.each([
   expect(complaints).toEqual([])
 })
 
-/** Adds entries as if they had just happened; returns the id of the newest. */
-async function addEntries(count: number): Promise<string> {
+/** Adds entries as if they had just happened, the newest of an agent with this name. */
+async function addEntries(count: number, newest: string): Promise<void> {
   const { ids, store } = app.core
   const [like] = await store.audit.query({ action: 'credential.issued' }, 1)
   if (like === undefined) throw new Error('no entry')
-  const entries = Array.from({ length: count }, () => ({ ...like, id: ids.body(), at: store.now() }))
+  const entries = Array.from({ length: count }, (_, n) => ({
+    ...like,
+    id: ids.body(),
+    at: store.now(),
+    agentName: n === count - 1 ? newest : like.agentName,
+  }))
   await store.commit(
     entries.map((entry) => store.audit.record(entry)),
     { bulk: true },
   )
-  return `aud_${entries.at(-1)?.id}`
 }
 
 test(`follows ${EVENTS} events, and the memory of the page stays as it was`, async () => {
@@ -168,19 +170,11 @@ test(`follows ${EVENTS} events, and the memory of the page stays as it was`, asy
     await cdp.send('HeapProfiler.collectGarbage')
     return (await cdp.send('Runtime.getHeapUsage')).usedSize
   }
-  const newest = async () => {
-    await page.keyboard.press('Home')
-    const id = await addEntries(AT_ONCE)
-    const added = await app.local.get('/v1/admin/audit?limit=1')
-    expect(added.body[0].id).toBe(id)
-    return id
-  }
   const sizes: number[] = []
   for (let done = 0; done < EVENTS; done += AT_ONCE) {
-    await newest()
-    await page.waitForFunction(
-      `document.querySelector('[role=grid]').querySelector('[aria-rowindex="2"] time').dateTime >= '${new Date(app.core.store.now() - 2_000).toISOString()}'`,
-    )
+    const mark = `after-${done}`
+    await addEntries(AT_ONCE, mark)
+    await page.getByRole('row', { name: new RegExp(mark) }).waitFor()
     sizes.push(await used())
   }
   // The first thousand entries are kept; what comes after them replaces them.

@@ -14,7 +14,7 @@ import {
   type Window,
 } from '../support/console.ts'
 import { startDoppler } from '../support/fakes/doppler.ts'
-import { KEYBOARD, tabTo } from '../support/hands.ts'
+import { byPalette, KEYBOARD, tabTo } from '../support/hands.ts'
 import { LONG } from '../support/long.ts'
 
 /** Ending credentials in a real browser, at an upstream that is slow, or refuses. */
@@ -138,9 +138,7 @@ test('by the keyboard alone: go there, select, end, and open one', async () => {
   await tabTo(page.getByRole('grid'))
   await page.keyboard.press('Enter')
   await page.getByRole('article', { name: 'Credential' }).waitFor()
-  await page.keyboard.press('Control+k')
-  await page.keyboard.type('End the credential')
-  await page.keyboard.press('Enter')
+  await byPalette(page, 'End the credential')
   await KEYBOARD.press(button(page, 'End the credential'))
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await eventually(async () => expect(doppler.tokens.size).toBe(0), 20_000)

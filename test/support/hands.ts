@@ -1,4 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { eventually } from './app.ts'
 
 /** One way to use a page: the stories of `test/browser` are told once for each. */
 export interface Hands {
@@ -31,7 +33,7 @@ const isBelow = async (control: Locator): Promise<boolean> => {
 export async function tabTo(control: Locator): Promise<void> {
   await control.waitFor()
   // A dialog takes the focus once it is drawn.
-  await control.page().waitForFunction(IS_IN_DIALOG)
+  await eventually(async () => expect(await control.page().evaluate(IS_IN_DIALOG)).toBe(true))
   const { keyboard } = control.page()
   const key = (await isBelow(control)) ? 'Tab' : 'Shift+Tab'
   for (let stop = 0; stop < MOST_STOPS; stop += 1) {

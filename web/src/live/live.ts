@@ -13,20 +13,30 @@ type Message =
   | { readonly type: 'entry'; readonly entry: LiveEntry; readonly id: string }
   /** Something may have been missed: what is shown is read again. */
   | { readonly type: 'reset' }
-  | { readonly type: 'state'; readonly state: LiveState }
+  /** `id`: where the stream is. */
+  | { readonly type: 'state'; readonly state: LiveState; readonly id?: string | undefined }
+  /** A tab was opened, and does not know how things stand. */
+  | { readonly type: 'question' }
 
 let state: LiveState = 'off'
 /** Where to go on, for the tab that reads next. */
 let lastId: string | undefined
+let isReading = false
 const channel = new BroadcastChannel(NAME)
 const listeners = new Set<(message: Message) => void>()
 
 function take(message: Message): void {
-  if (message.type === 'state') state = message.state
+  if (message.type === 'state') {
+    state = message.state
+    lastId = message.id ?? lastId
+  }
   if (message.type === 'entry') lastId = message.id
   for (const listener of listeners) listener(message)
 }
-channel.onmessage = ({ data }: MessageEvent<Message>) => take(data)
+channel.onmessage = ({ data }: MessageEvent<Message>) => {
+  if (data.type !== 'question') take(data)
+  else if (isReading) channel.postMessage({ type: 'state', state, id: lastId } satisfies Message)
+}
 
 function share(message: Message): void {
   channel.postMessage(message)
@@ -36,6 +46,7 @@ function share(message: Message): void {
 /** Reads the stream, or waits until the tab that does is closed. Returns what ends it. */
 export function startLive(): () => void {
   const ending = new AbortController()
+  channel.postMessage({ type: 'question' } satisfies Message)
   navigator.locks
     .request(NAME, { signal: ending.signal }, () => follow(ending.signal))
     .catch((error: unknown) => {
@@ -45,14 +56,18 @@ export function startLive(): () => void {
 }
 
 async function follow(signal: AbortSignal): Promise<void> {
+  isReading = true
   try {
     for await (const event of followEvents(open, { cursor: lastId, signal })) {
+      if (event.kind === 'open') share({ type: 'state', state: 'live', id: event.id })
       if (event.kind === 'entry') share({ type: 'entry', id: event.id, entry: event.entry })
       if (event.kind === 'reset') share({ type: 'reset' })
     }
   } catch {
     if (signal.aborted) return
     share({ type: 'state', state: 'refused' })
+  } finally {
+    isReading = false
   }
 }
 
