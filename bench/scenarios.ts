@@ -4,6 +4,7 @@ import { activity } from './scenarios/activity.ts'
 import { agentChurn } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
+import { consoleRooms } from './scenarios/console.ts'
 import { events } from './scenarios/events.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
@@ -32,6 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   observed,
   people,
   events,
+  consoleRooms,
   sweep,
   slowUpstream,
   silentNameServer,

@@ -24,12 +24,13 @@ export interface LargeStore extends Where {
 }
 
 export interface Amounts {
+  /** Ten unless given. */
+  readonly backends?: number
   readonly agents: number
   readonly entries: number
   readonly credentials: number
 }
 
-const BACKENDS = 10
 const LOGINS = 64
 
 /** A new store with these amounts. The server creates the agents and backends of the load, `fill` the rest. */
@@ -41,7 +42,7 @@ export async function largeStore(
   const dataDir = temporaryDirectory(bench.directory)
   const databaseUrl = title === 'PostgreSQL' ? await freshDatabase(bench.say) : undefined
   const server = await startOurs({ checkout: bench.checkout, dataDir, databaseUrl })
-  const backends = await makeBackends(server)
+  const backends = await makeBackends(server, amounts.backends ?? 10)
   const logins = await makeLogins(server)
   await server.stop()
   const now = Date.now()
@@ -88,8 +89,8 @@ export function halfWay(count: number, now: number): string {
   return new Date(timeOf(count / 2, count, now)).toISOString()
 }
 
-async function makeBackends(server: OurServer): Promise<string[]> {
-  const names = Array.from({ length: BACKENDS }, (_, n) => (n === 0 ? BACKEND : `${BACKEND}-${n}`))
+async function makeBackends(server: OurServer, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, n) => (n === 0 ? BACKEND : `${BACKEND}-${n}`))
   for (const name of names) {
     const config = { audience: `https://${name}.example` }
     await server.admin('POST', '/v1/admin/backends', { type: 'jwt', name, config })

@@ -10,6 +10,7 @@ import {
   openWindow,
   originOf,
   startBrowser,
+  untilLive,
   type Window,
 } from '../support/console.ts'
 import { byPalette, KEYBOARD, MOUSE } from '../support/hands.ts'
@@ -38,7 +39,7 @@ beforeAll(async () => {
   credential = await issue(agent, 'orders')
   await issue(agent, 'stock')
   await issue(other, 'orders')
-  expect((await agent.client.delete(`/api/v1/credentials/${credential}`)).status).toBe(204)
+  expect((await agent.client.delete(`/api/v1/credentials/${credential}`)).status).toBe(200)
   browser = await startBrowser()
   operator = await openWindow(browser, { acceptDownloads: true })
   await enterByLink(operator, await loginLink(app))
@@ -159,7 +160,7 @@ test(`follows ${EVENTS} events, and the memory of the page stays as it was`, asy
   const { page, cdp, complaints } = operator
   await page.goto(`${origin}/console/activity`)
   await rowsOf(page).first().waitFor()
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   await page.keyboard.press('f')
   await button(page, /^Following/).waitFor()
   const used = async () => {
@@ -212,11 +213,11 @@ test('two tabs share one stream, and the second takes it over when the first is 
   await page.goto('about:blank')
   const streams = countStreams()
   await page.goto(`${origin}/console/activity?agent=reader`)
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   const second = await context.newPage()
   second.on('pageerror', (error) => complaints.push(error.message))
   await second.goto(`${origin}/console/credentials?agent=reader`)
-  await second.getByText('Live', { exact: true }).waitFor()
+  await untilLive(second)
   const rows = second.getByRole('row', { name: /reader/ })
   await rows.first().waitFor()
   const before = await rows.count()

@@ -99,9 +99,7 @@ async function visit(path: string): Promise<void> {
   const { page } = operator
   await page.goto(origin + path)
   await page.getByRole('heading', { level: 1 }).waitFor()
-  // What is loading is grey, and says nothing yet.
-  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
-  await page.waitForLoadState('networkidle').catch(() => undefined)
+  await operator.settled()
 }
 
 test.each(['light', 'dark'] as const)(

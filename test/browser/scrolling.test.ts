@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
@@ -68,32 +68,53 @@ const WATCH = `
   new MutationObserver(look).observe(grid, { subtree: true, childList: true, attributes: true })
   look()`
 
-test.each(['wheel', 'PageDown'] as const)(`scrolls through ${COUNT} credentials by %s`, async (by) => {
-  const { page, complaints } = operator
+/** Requests of the list: those that were sent, and those that were given up. */
+function watchRequests(page: Page) {
   const asked: string[] = []
   const dropped: string[] = []
   const isOfList = (url: string) => url.includes('/v1/admin/tokens')
   page.on('request', (request) => isOfList(request.url()) && asked.push(request.url()))
   page.on('requestfailed', (request) => isOfList(request.url()) && dropped.push(request.url()))
+  return { asked, dropped }
+}
+
+async function openList(page: Page) {
+  page.removeAllListeners('request')
+  page.removeAllListeners('requestfailed')
+  const requests = watchRequests(page)
   await page.goto(`${origin}/console/credentials`)
   const grid = page.getByRole('grid', { name: 'Credentials' })
   await grid.getByRole('row', { name: /swarm/ }).first().waitFor()
   await page.evaluate(WATCH)
-  if (by === 'wheel') await grid.hover()
-  const count = () => page.evaluate<number>('window.seen.size')
-  for (let seen = await count(); seen < COUNT; ) {
-    if (by === 'wheel') await page.mouse.wheel(0, STEP_PX)
-    else await page.keyboard.press('PageDown')
-    seen = await count()
-  }
-  const seen = await page.evaluate<[number, string][]>('[...window.seen]')
-  const shown = seen.toSorted(([one], [other]) => one - other).map(([, id]) => id)
-  expect(shown).toEqual(ids)
+  return { ...requests, grid }
+}
+
+const rowsSeen = async (page: Page) =>
+  (await page.evaluate<[number, string][]>('[...window.seen]')).toSorted(([one], [other]) => one - other)
+
+test(`scrolls through ${COUNT} credentials by the wheel: each is there once, in its order`, async () => {
+  const { page, complaints } = operator
+  const { asked, dropped, grid } = await openList(page)
+  await grid.hover()
+  while ((await page.evaluate<number>('window.seen.size')) < COUNT) await page.mouse.wheel(0, STEP_PX)
+  expect((await rowsSeen(page)).map(([, id]) => id)).toEqual(ids)
   expect(await page.evaluate('window.moved')).toBeUndefined()
   expect(dropped).toEqual([])
   // Each page was asked for once.
   expect(new Set(asked).size).toBe(asked.length)
   expect(complaints).toEqual([])
-  page.removeAllListeners('request')
-  page.removeAllListeners('requestfailed')
+})
+
+test('the key End goes to the last of what is read, and reads on', async () => {
+  const { page, complaints } = operator
+  const { asked, dropped, grid } = await openList(page)
+  await page.keyboard.press('j')
+  const last = grid.getByRole('row', { name: /swarm/ }).last()
+  const place = async () => Number(await last.getAttribute('aria-rowindex')) - 2
+  while ((await place()) < COUNT - 1) await page.keyboard.press('End')
+  for (const [at, id] of await rowsSeen(page)) expect(ids[at]).toBe(id)
+  expect(await page.evaluate('window.moved')).toBeUndefined()
+  expect(dropped).toEqual([])
+  expect(new Set(asked).size).toBe(asked.length)
+  expect(complaints).toEqual([])
 })

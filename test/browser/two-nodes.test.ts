@@ -10,6 +10,7 @@ import {
   openWindow,
   originOf,
   startBrowser,
+  untilLive,
   type Window,
 } from '../support/console.ts'
 import { SAME_ORIGIN } from '../support/person.ts'
@@ -45,7 +46,7 @@ test('what happens on the other node appears on this one, without a reload', asy
   const { page, complaints } = operator
   await page.goto(`${origin}/console/credentials`)
   await page.getByText('Nobody holds a credential now').waitFor()
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   await page.evaluate('window.isSamePage = true')
   await two.newBackend({ name: 'orders' })
   const agent = await two.newAgent({ name: 'elsewhere', scopes: ['orders:read'] })
@@ -64,18 +65,13 @@ test('what happens on the other node appears on this one, without a reload', asy
 
 test('an export that was begun on this node is downloaded once, from whichever answers', async () => {
   const { page, context } = operator
-  await page.goto(`${origin}/console/activity?action=session.started`)
-  await page
-    .getByRole('row', { name: /Operator logged in/ })
-    .first()
-    .waitFor()
-  await button(page, 'Download').click()
-  const address = page.waitForResponse((reply) => reply.url().endsWith('/v1/admin/audit/export'))
-  // The download that the page begins is stopped, so that the address is still good.
-  await page.route('**/v1/admin/audit/export?**', (route) => route.abort())
-  await page.getByRole('dialog').getByRole('button', { name: 'Download' }).click()
-  const path = new URL((await (await address).json()).url, origin)
-  await page.unroute('**/v1/admin/audit/export?**')
+  // As the page does, but for the download that it would begin with the address.
+  const address = await page.evaluate<string>(`fetch('/v1/admin/audit/export', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'mayfly-console': localStorage.getItem('mayfly.key') },
+    body: JSON.stringify({ format: 'jsonl', action: 'session.started' }),
+  }).then((reply) => reply.json()).then(({ url }) => url)`)
+  const path = new URL(address, origin)
   const cookies = (await context.cookies(origin)).map(({ name, value }) => `${name}=${value}`).join('; ')
   const fetchFrom = (app: TestApp) =>
     app.raw({
@@ -92,7 +88,7 @@ test('an export that was begun on this node is downloaded once, from whichever a
 test('a session that the other node ends is over here at once', async () => {
   const { page, complaints } = operator
   await page.goto(`${origin}/console/agents`)
-  await page.getByText('Live', { exact: true }).waitFor()
+  await untilLive(page)
   const ended = performance.now()
   expect((await two.local.delete('/v1/admin/operators/alice@example.com/sessions')).status).toBeLessThan(300)
   await button(page, 'Log in with a passkey').waitFor()

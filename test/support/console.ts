@@ -1,4 +1,11 @@
-import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  chromium,
+  type Page,
+  type Request,
+} from 'playwright-core'
 import type { TestApp } from './app.ts'
 
 /** The console in a real browser, for tests of `test/browser`. */
@@ -21,6 +28,28 @@ export interface Window {
   readonly authenticatorId: string
   /** What the browser complained of: errors of the page, and whatever its CSP refused. */
   readonly complaints: string[]
+  /** Resolves once the page has all that it has asked for, and shows it. */
+  settled(): Promise<void>
+}
+
+/** Streams stay open as long as the page does. */
+const isStream = (request: Request): boolean => request.url().endsWith('/v1/admin/events')
+
+function settling(page: Page): () => Promise<void> {
+  const asked = new Set<Request>()
+  const answered = (request: Request) => asked.delete(request)
+  page.on('request', (request) => isStream(request) || asked.add(request))
+  page.on('requestfinished', answered)
+  page.on('requestfailed', answered)
+  const drawn = () =>
+    page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  return async () => {
+    do {
+      // What is loading is grey, and says nothing yet.
+      await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+      await drawn()
+    } while (asked.size > 0 || (await page.locator('.skeleton').count()) > 0)
+  }
 }
 
 /** A browser of its own for one person, with a virtual authenticator that always agrees. */
@@ -31,6 +60,7 @@ export async function openWindow(
   const context = await browser.newContext(options)
   const page = await context.newPage()
   const complaints: string[] = []
+  const settled = settling(page)
   page.on('console', (message) => {
     // A refused request is a line of the browser's own.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
@@ -49,10 +79,16 @@ export async function openWindow(
       automaticPresenceSimulation: true,
     },
   })
-  return { context, page, cdp, authenticatorId, complaints }
+  return { context, page, cdp, authenticatorId, complaints, settled }
 }
 
 export const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
+/** Resolves once the page is told of what happens. */
+export const untilLive = (page: Page): Promise<void> =>
+  page
+    .getByRole('status')
+    .filter({ hasText: /^\W*Live$/ })
+    .waitFor()
 /** The frame of the console: a person is logged in. */
 export const frameOf = (page: Page) => page.getByRole('navigation', { name: 'Rooms' })
 

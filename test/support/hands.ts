@@ -15,6 +15,7 @@ export interface Hands {
 
 /** More stops than any page of the console has. */
 const MOST_STOPS = 250
+const IS_IN_DIALOG = `document.querySelector('[role=dialog]')?.contains(document.activeElement) ?? true`
 const DOCUMENT_POSITION_FOLLOWING = 4
 const hasFocus = (control: Locator): Promise<boolean> =>
   control.evaluate((element) => element === element.ownerDocument.activeElement)
@@ -29,6 +30,8 @@ const isBelow = async (control: Locator): Promise<boolean> => {
 /** Goes to a control by the Tab key alone, in the direction in which it lies. */
 export async function tabTo(control: Locator): Promise<void> {
   await control.waitFor()
+  // A dialog takes the focus once it is drawn.
+  await control.page().waitForFunction(IS_IN_DIALOG)
   const { keyboard } = control.page()
   const key = (await isBelow(control)) ? 'Tab' : 'Shift+Tab'
   for (let stop = 0; stop < MOST_STOPS; stop += 1) {

@@ -3,6 +3,7 @@ import {
   infiniteQueryOptions,
   QueryClient,
   queryOptions,
+  type UseInfiniteQueryResult,
   useInfiniteQuery,
   useQuery,
 } from '@tanstack/react-query'
@@ -77,6 +78,15 @@ export function listOptions<R extends Read>(route: R, query: Query = {}) {
 
 export const useList = <R extends Read>(route: R, query: Query = {}, options: { enabled?: boolean } = {}) =>
   useInfiniteQuery({ ...listOptions(route, query), ...options })
+
+type Pages = Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetching' | 'fetchNextPage'>
+
+/**
+ * For `more` of a list: asks for the next page; undefined while there is none, or another request is under way. A list that is drawn
+ * twice before it hears of that asks twice, which must not take the first request back.
+ */
+export const moreOf = ({ hasNextPage, isFetching, fetchNextPage }: Pages): (() => void) | undefined =>
+  hasNextPage && !isFetching ? () => void fetchNextPage({ cancelRefetch: false }) : undefined
 
 /** All that was read through these routes is asked for again. */
 export async function refresh(...routes: readonly Read[]): Promise<void> {

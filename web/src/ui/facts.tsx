@@ -18,19 +18,20 @@ export function Fact({ name, children }: { readonly name: ReactNode; readonly ch
   )
 }
 
-export function Section({
-  title,
-  aside,
-  children,
-}: {
+interface SectionProps {
   readonly title: string
   readonly aside?: ReactNode
+  /** A part of the page itself, and not of an object that is open on it. */
+  readonly isOfPage?: boolean
   readonly children: ReactNode
-}) {
+}
+
+export function Section({ title, aside, isOfPage = false, children }: SectionProps) {
+  const Heading = isOfPage ? 'h2' : 'h3'
   return (
     <section className="border-t border-line py-4">
       <div className="mb-2 flex flex-wrap items-baseline justify-between gap-2">
-        <h3 className="text-sm">{title}</h3>
+        <Heading className="text-sm">{title}</Heading>
         {aside}
       </div>
       {children}

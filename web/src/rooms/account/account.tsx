@@ -55,7 +55,7 @@ export function Account() {
 
 function Looks() {
   return (
-    <Section title="Looks, in this browser">
+    <Section title="Looks, in this browser" isOfPage>
       <div className="grid max-w-[520px] gap-4 sm:grid-cols-2">
         <Field label="Colours">
           {(control) => (

@@ -24,7 +24,7 @@ export function Passkeys({ operatorId, mayRegister }: Props) {
   const { data, error } = useRead(ROUTE, { id: operatorId })
   const [removing, setRemoving] = useState<{ id: string; name: string }>()
   return (
-    <Section title="Passkeys">
+    <Section title="Passkeys" isOfPage>
       {error !== null && <ErrorNote error={error} />}
       {data === undefined && error === null && <Skeleton lines={2} />}
       <ul className="grid gap-1">

@@ -22,7 +22,7 @@ export function Sessions({ operatorId }: { readonly operatorId: string }) {
     }
   }
   return (
-    <Section title="Sessions">
+    <Section title="Sessions" isOfPage>
       {error !== null && <ErrorNote error={error} />}
       {data === undefined && error === null && <Skeleton lines={2} />}
       {data?.length === 0 && <p className="text-muted">Not logged in now.</p>}

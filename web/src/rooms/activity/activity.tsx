@@ -2,7 +2,7 @@ import { useRef, useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import type { AuditEntry } from '../../../../src/client/wire.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
@@ -195,9 +195,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
                 isBad={(row) => lookOf(row) === 'bad'}
                 openKey={openId}
                 onOpen={(row) => go(keep(paths.entry(row.id)))}
-                more={
-                  list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-                }
+                more={moreOf(list)}
               />
             )}
           </div>

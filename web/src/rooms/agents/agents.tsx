@@ -2,7 +2,7 @@ import { useEffect } from 'react'
 import { useLocation, useParams } from 'wouter'
 import type { Agent } from '../../../../src/client/wire.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
 import { Button } from '../../ui/button.tsx'
@@ -107,7 +107,7 @@ export function Agents() {
               keyOf={(row) => row.id}
               openKey={rows.find((row) => row.name === name)?.id}
               onOpen={(row) => go(keep(paths.agent(row.name)))}
-              more={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+              more={moreOf(list)}
             />
           )
         }

@@ -2,7 +2,7 @@ import { useLocation, useParams } from 'wouter'
 import type { Backend } from '../../../../src/client/wire.ts'
 import { useAllPages } from '../../api/all-pages.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths, withQuery } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { useFilters } from '../../ui/address.ts'
@@ -119,9 +119,7 @@ export function Backends() {
               isBad={(row) => row.unended !== undefined}
               openKey={id}
               onOpen={(row) => go(open(row.name))}
-              more={
-                list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-              }
+              more={moreOf(list)}
             />
           )
         }

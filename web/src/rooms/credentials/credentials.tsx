@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import type { Token } from '../../../../src/client/wire.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
@@ -113,9 +113,7 @@ export function Credentials() {
               isBad={isUnended}
               openKey={id}
               onOpen={(row) => go(keep(paths.credential(row.id)))}
-              more={
-                list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-              }
+              more={moreOf(list)}
               selected={selected}
               onSelect={setSelected}
             />

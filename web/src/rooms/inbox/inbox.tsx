@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
@@ -123,9 +123,7 @@ export function Inbox() {
               keyOf={({ row }) => row.id}
               openKey={id}
               onOpen={({ row }) => go(keep(paths.request(row.id)))}
-              more={
-                list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-              }
+              more={moreOf(list)}
             />
           )
         }

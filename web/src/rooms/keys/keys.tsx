@@ -3,7 +3,7 @@ import { useLocation, useParams } from 'wouter'
 import type { AgentKey } from '../../../../src/client/wire.ts'
 import { useAllPages } from '../../api/all-pages.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
@@ -105,9 +105,7 @@ export function KeysRoom() {
                 keyOf={(row) => row.key_id}
                 openKey={id}
                 onOpen={(row) => go(keep(paths.key(row.key_id)))}
-                more={
-                  list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-                }
+                more={moreOf(list)}
               />
             )}
           </div>

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import type { Operator } from '../../../../src/client/wire.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -88,9 +88,7 @@ export function People() {
               keyOf={(row) => row.id}
               openKey={rows.find((row) => row.id === id || row.email === id)?.id}
               onOpen={(row) => go(paths.person(row.id))}
-              more={
-                list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-              }
+              more={moreOf(list)}
             />
           )
         }

@@ -1,6 +1,6 @@
 import { useLocation, useParams } from 'wouter'
 import type { Policy } from '../../../../src/client/wire.ts'
-import { useList, useRead } from '../../api/queries.ts'
+import { moreOf, useList, useRead } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useFilters, useKeepingQuery } from '../../ui/address.ts'
 import { CopyAs } from '../../ui/copy-as.tsx'
@@ -121,9 +121,7 @@ export function Policies() {
                 keyOf={({ policy }) => policy.name}
                 openKey={name}
                 onOpen={({ policy }) => go(keep(paths.policy(policy.name)))}
-                more={
-                  list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined
-                }
+                more={moreOf(list)}
               />
             )}
           </div>
