@@ -14,6 +14,7 @@ import {
 import { ROOMS, type Room, STATIC } from '../console/rooms.ts'
 import { askForMore, consoleStore, startConsole } from '../console/store.ts'
 import { median } from '../median.ts'
+import { usageOf } from '../processes.ts'
 import { atMost, type Row } from '../report.ts'
 import { fetchJson } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
@@ -49,7 +50,7 @@ export async function measureConsole(bench: Bench, store: LargeStore): Promise<R
   const server = await startConsole(bench, store)
   await askForMore(store, server)
   const browser = await startBrowser()
-  const person = { email: 'bench@example.com', scopes: ['admin:*'], backend_scopes: ['*'] }
+  const person = { email: `bench-${Date.now()}@example.com`, scopes: ['admin:*'], backend_scopes: ['*'] }
   const { invitation } = await server.admin<{ invitation: { url: string } }>(
     'POST',
     '/v1/admin/operators',
@@ -67,21 +68,24 @@ export async function measureConsole(bench: Bench, store: LargeStore): Promise<R
 
 /** What the overview and the backends read, of a server that has just started and of one that has not. */
 async function readRows(bench: Bench, store: LargeStore): Promise<Row[]> {
-  const times = new Map<string, number[]>()
+  const times = new Map<string, { ms: number; cpuMs: number }[]>()
   for (let n = 0; n < (bench.quick ? 1 : 3); n += 1) {
     const server = await startConsole(bench, store)
     for (const path of ['/v1/admin/overview', '/v1/admin/backends?limit=1000'])
       for (const which of ['first', 'second']) {
-        const began = performance.now()
+        const cpu = () => (usageOf(server.pid)?.cpuSeconds ?? Number.NaN) * 1_000
+        const [began, before] = [performance.now(), cpu()]
         await server.admin('GET', path)
+        const took = { ms: performance.now() - began, cpuMs: cpu() - before }
         const label = `GET ${path}, ${which} after a start`
-        times.set(label, [...(times.get(label) ?? []), performance.now() - began])
+        times.set(label, [...(times.get(label) ?? []), took])
       }
     await server.stop()
   }
   return [...times].map(([scenario, all]) => {
-    bench.say(`${scenario}: ${all.map((one) => one.toFixed(1)).join(' ')} ms`)
-    const p50 = median(all)
+    const shown = all.map(({ ms, cpuMs }) => `${ms.toFixed(1)} (CPU ${cpuMs.toFixed(0)})`).join(', ')
+    bench.say(`${scenario}: ${shown} ms`)
+    const p50 = median(all.map(({ ms }) => ms))
     return {
       scenario,
       clients: 1,

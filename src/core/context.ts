@@ -8,6 +8,7 @@ import type { Hasher } from '../keys/bearer.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
+import type { Unended } from '../store/tables/counts.ts'
 import type {
   Callers,
   Denials,
@@ -40,6 +41,8 @@ export interface Core {
   readonly localReads: LocalReads
   readonly lastUse: LastUse
   readonly revocations: LastRevocations
+  /** How much each backend still has to end upstream, by its uid; where it is very much, as it was some seconds ago. */
+  readonly unended: () => Promise<ReadonlyMap<string, Unended>>
   readonly rates: Rates
   readonly serialize: Serialize
   readonly quotas: Quotas

@@ -9,6 +9,7 @@ import { createLastUse } from './authentication/last-use.ts'
 import { definitionOf } from './backends/definition.ts'
 import { createHealth } from './backends/health.ts'
 import { createLastRevocations } from './backends/last-revocations.ts'
+import { createUnendedCount } from './backends/unended.ts'
 import type { Core } from './context.ts'
 import { createFeed } from './live/feed.ts'
 import { createNotifier } from './notifications/notifier.ts'
@@ -48,6 +49,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     localReads: createLocalReads({ store, ids, log }),
     lastUse: createLastUse({ store }),
     revocations: createLastRevocations({ store }),
+    unended: createUnendedCount({ store }),
     rates: createRates(),
     serialize: createSerialize(),
     quotas: createQuotas(() => store.now()),

@@ -50,10 +50,11 @@ export async function readActivity(
   const backend = await findBackendName(core, question.backend)
   // First: what is counted from now on may be shown, too.
   const { until: countedUntil } = await readCounted(core)
-  const series = createSeries(question.by === 'action', step)
+  const series = createSeries(step)
   let read = 0
   const range = { span: spanOf(step), from: since, before: until, backend, action }
-  for await (const rows of core.store.activity.rows(range)) {
+  const { rows: ofEach, totals } = core.store.activity
+  for await (const rows of question.by === 'action' ? totals(range) : ofEach(range)) {
     read += rows.length
     if (read > MOST_ROWS) throw tooLarge()
     for (const row of rows) series.add(row)
@@ -74,7 +75,7 @@ function readRange({ since, until, step: asked }: ActivityQuestion, now: number)
   return range
 }
 
-function createSeries(isOfAll: boolean, step: number) {
+function createSeries(step: number) {
   const series = new Map<string, { backend: string; action: string; counts: Map<number, number> }>()
   let points = 0
   return {
@@ -84,7 +85,7 @@ function createSeries(isOfAll: boolean, step: number) {
       readonly action: string
       readonly count: number
     }) {
-      const backend = isOfAll ? '' : row.backend
+      const { backend } = row
       const key = `${row.action} ${backend}`
       let one = series.get(key)
       if (one === undefined) {

@@ -13,11 +13,11 @@ export interface BackendFacts extends Revocations {
 
 /** Of each of these backends, in their order. */
 export async function readFacts<B extends { readonly uid: string }>(
-  core: Pick<Core, 'store' | 'revocations'>,
+  core: Pick<Core, 'store' | 'unended' | 'revocations'>,
   backends: readonly B[],
 ): Promise<{ readonly backend: B; readonly facts: BackendFacts }[]> {
   const { credentials } = core.store
-  const [unended, revocations] = await Promise.all([credentials.unended(), core.revocations.all()])
+  const [unended, revocations] = await Promise.all([core.unended(), core.revocations.all()])
   const all: { backend: B; facts: BackendFacts }[] = []
   for (const backend of backends) {
     // Each count may take half a millisecond.

@@ -1,3 +1,4 @@
+import type { Unended as Counted } from '../../store/tables/counts.ts'
 import type { Core } from '../context.ts'
 
 /** What a backend still has to end upstream. */
@@ -12,9 +13,32 @@ export interface Unended {
 
 type Parts = Pick<Core, 'store' | 'backends'>
 
+/** As many are counted for each who asks: some 25 ms of SQLite. */
+const MOST_EACH_TIME = 10_000
+/** A count of more is good for this times what it took, so that counting takes a twentieth of one core at most. */
+const FRESH_PER_TAKEN = 20
+const MOST_FRESH_MS = 20_000
+
+export function createUnendedCount(
+  { store }: Pick<Core, 'store'>,
+  { mostEachTime = MOST_EACH_TIME, now = () => performance.now() } = {},
+): Core['unended'] {
+  let kept: { readonly counted: ReadonlyMap<string, Counted>; readonly until: number } | undefined
+  return async () => {
+    const begun = now()
+    if (kept !== undefined && begun < kept.until) return kept.counted
+    const counted = await store.credentials.unended()
+    const end = now()
+    const count = [...counted.values()].reduce((sum, one) => sum + one.count, 0)
+    const until = end + Math.min(MOST_FRESH_MS, FRESH_PER_TAKEN * (end - begun))
+    kept = count > mostEachTime ? { counted, until } : undefined
+    return counted
+  }
+}
+
 /** Backends with credentials that have ended and may still work upstream, the longest first; also deleted ones. */
-export async function listUnended(core: Parts): Promise<Unended[]> {
-  return unendedAmong(core, await core.store.credentials.unended())
+export async function listUnended(core: Parts & Pick<Core, 'unended'>): Promise<Unended[]> {
+  return unendedAmong(core, await core.unended())
 }
 
 /** As `listUnended`, of what was counted, by the uid of the backend. */

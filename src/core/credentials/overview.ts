@@ -176,7 +176,7 @@ async function readDay({ store }: Parts, now: number, total: number): Promise<Da
   for (const one of tail) add(one.isEarlier ? latest - POINT_MS : latest, one)
   const isPart = until < latest - POINT_MS || entriesOfDay >= MOST_UNCOUNTED
   const range = { span: POINT_MS, from: latest - POINTS * POINT_MS, before: latest + DAY_MS }
-  for await (const rows of store.activity.rows(range)) for (const row of rows) add(row.at, row)
+  for await (const rows of store.activity.totals(range)) for (const row of rows) add(row.at, row)
   return { history: isPart ? [] : backwards(total, latest, changes), entriesOfDay }
 }
 

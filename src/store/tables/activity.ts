@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { SPANS } from '../../domain/activity.ts'
 import { timeOfBody } from '../../domain/ids.ts'
@@ -22,6 +23,8 @@ export interface ActivityRange {
 }
 
 const POSITION = 'activity'
+/** Times that are added up at once: a few ms of SQLite where a hundred backends do ten things in each. */
+const TIMES_AT_ONCE = 24
 
 /**
  * How many entries the audit has, by time, backend and action: rows for each minute, and for longer times, so that a long
@@ -84,6 +87,29 @@ function rowReads({ build, read, scan }: Engine) {
       if (backend !== undefined) query = query.where('backend', '=', backend)
       if (action !== undefined) query = query.where('action', '=', action)
       return scan<Activity>(query)
+    },
+    /**
+     * As `rows`, with all backends in one: far fewer rows, which the database adds up in a quarter of the time. Some times after
+     * the other, so that other work gets its turn.
+     */
+    async *totals({ span, from, before, backend, action }: ActivityRange): AsyncGenerator<Activity[]> {
+      for (let at = from; at < before; at += TIMES_AT_ONCE * span) {
+        let query = build
+          .selectFrom('activity')
+          .select([
+            'at',
+            sql<string>`''`.as('backend'),
+            'action',
+            sql<number>`cast(sum(count) AS bigint)`.as('count'),
+          ])
+          .where('span', '=', span)
+          .where('at', '>=', at)
+          .where('at', '<', Math.min(before, at + TIMES_AT_ONCE * span))
+        if (backend !== undefined) query = query.where('backend', '=', backend)
+        if (action !== undefined) query = query.where('action', '=', action)
+        yield await read<Activity>(query.groupBy(['at', 'action']))
+        await setImmediate()
+      }
     },
     /** Whether there are rows that end at `time` or before. */
     hasAged: async (time: number): Promise<boolean> => {
