@@ -117,7 +117,9 @@ describe('agent create', () => {
 
 test('agent ls and rm', async () => {
   await mayfly('agent', 'create', 'r1')
-  expect((await mayfly('agent', 'ls')).stdout).toMatch(/^NAME +SCOPES +EXPIRES +LAST USED +POLICY +OWNER$[\s\S]*^r1 +never +never +local$/m)
+  expect((await mayfly('agent', 'ls')).stdout).toMatch(
+    /^NAME +SCOPES +EXPIRES +LAST USED +POLICY +OWNER$[\s\S]*^r1 +never +never +local$/m,
+  )
   expect(JSON.parse((await mayfly('agent', 'ls', '--json')).stdout)).toContainEqual(
     expect.objectContaining({ name: 'r1' }),
   )

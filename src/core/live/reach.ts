@@ -37,11 +37,3 @@ export function isSameReach(one: Reach, other: Reach): boolean {
 export function reaches({ isWhole, areas }: Reach, action: Action): boolean {
   return isWhole || areas.includes(action.slice(0, action.indexOf('.')))
 }
-
-/** What the reach shows of an entry: only the audit says who did it, from where and why. */
-type ShownEntry =
-  | AuditEntry
-  | Pick<
-      AuditEntry,
-      'id' | 'at' | 'action' | 'outcome' | 'agentId' | 'agentName' | 'backend' | 'credentialId'
-    >
