@@ -162,7 +162,7 @@ const HINTS: Record<string, fc.Arbitrary<unknown>> = {
   config,
   params: mostly(fc.constant({}), fc.constantFrom({ audience: 'demo' }, { audience: 7, x: MARK })),
   data: gitObject,
-  format: or('git', 'GIT'),
+  format: or('git', 'jsonl', 'csv', 'GIT'),
   token: fc.oneof(pooled('jwt'), pooled('bearer'), pooled('credentialToken'), or(`${MARK}.a.b`, 'eyJ')),
   grant_type: or('client_credentials', 'client_credentials', 'password'),
   audience: fc.oneof(pooled('issuer'), or(`https://${MARK}.test`)),

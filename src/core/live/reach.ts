@@ -1,5 +1,4 @@
 import type { Action } from '../../domain/actions.ts'
-import type { AuditEntry } from '../../domain/audit-entry.ts'
 import { coversAny } from '../../domain/scope.ts'
 import type { Caller } from '../caller.ts'
 
