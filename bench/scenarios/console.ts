@@ -179,7 +179,7 @@ async function heapRows(visit: Visit): Promise<Row[]> {
   const [some, all] = bench.quick ? [200, 600] : [2_000, 10_000]
   const opened = await open(browser, login, origin, roomAt('/console/activity'))
   await opened.page.getByRole('button', { name: 'Follow' }).click()
-  await opened.page.getByText('Live', { exact: true }).waitFor()
+  await opened.page.getByRole('status').filter({ hasText: /Live$/ }).waitFor()
   await counting(opened)
   await wait(2_000)
   const before = await heapOf(opened.cdp)
