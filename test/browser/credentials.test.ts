@@ -99,7 +99,7 @@ test('what the upstream does not end stands out with its reason and the next try
   await button(page, 'End the credential').click()
   const alert = page.getByRole('alert').filter({ hasText: 'The upstream has not ended it.' })
   await alert.waitFor()
-  expect(await alert.textContent()).toMatch(/unavailable, after \d+ tr(y|ies)\. Next try/)
+  expect(await alert.textContent()).toMatch(/unavailable\s*Tries so far: \d+\. Next try/)
   await page.goto(`${origin}/console/credentials?unended=true`)
   await page
     .getByRole('row', { name: /stubborn/ })

@@ -162,7 +162,10 @@ async function addDatabase(app: TestApp, page: Page, hands: Hands): Promise<void
   await page.getByText('It is stored.').waitFor()
   await hands.press(button(page, 'Try it'))
   await page.getByText('It works from end to end').waitFor()
-  const { rows } = await root.query("SELECT 1 FROM pg_roles WHERE rolname LIKE 'mf\\_%' AND rolcanlogin")
+  const [{ id }] = (await app.local.get('/v1/admin/tokens?limit=1')).body
+  const { rows } = await root.query('SELECT 1 FROM pg_roles WHERE rolname = $1 AND rolcanlogin', [
+    id.replace('cred_', 'mf_'),
+  ])
   expect(rows).toEqual([])
 }
 
