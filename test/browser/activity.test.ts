@@ -13,7 +13,7 @@ import {
   untilLive,
   type Window,
 } from '../support/console.ts'
-import { byPalette, KEYBOARD, MOUSE } from '../support/hands.ts'
+import { byPalette, handsOf, KEYBOARD, MOUSE } from '../support/hands.ts'
 import { LONG } from '../support/long.ts'
 
 /** The audit in the browser: filters, a credential's story, downloads, and what happens now. */
@@ -61,7 +61,7 @@ const rowsOf = (page: Page) =>
     .getByRole('row')
     .filter({ hasNot: page.getByRole('columnheader') })
 
-test.each([MOUSE, KEYBOARD])(
+test.each(handsOf(MOUSE))(
   'filters are in the address, and are there after a reload, by $name',
   async (hands) => {
     const { page, complaints } = operator
@@ -87,7 +87,7 @@ test.each([MOUSE, KEYBOARD])(
   },
 )
 
-test.each([MOUSE, KEYBOARD])("a credential's life is told as a story, by $name", async (hands) => {
+test.each(handsOf(KEYBOARD))("a credential's life is told as a story, by $name", async (hands) => {
   const { page, complaints } = operator
   if (hands === MOUSE) {
     await page.goto(`${origin}/console/credentials?agent=reader&status=revoked`)

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
 import { button, loginLink, openWindow, startBrowser } from '../support/console.ts'
-import { byPalette, type Hands, KEYBOARD, MOUSE } from '../support/hands.ts'
+import { byPalette, type Hands, handsOf, KEYBOARD, MOUSE } from '../support/hands.ts'
 import { startServerProcess } from '../support/server-process.ts'
 import { openUpstreamDatabase, type UpstreamDatabase } from '../support/upstream-database.ts'
 
@@ -64,7 +64,7 @@ async function startFresh() {
   }
 }
 
-test.each([MOUSE, KEYBOARD])('after npm start one step is left, by $name', async (hands) => {
+test.each(handsOf(MOUSE))('after npm start one step is left, by $name', async (hands) => {
   await using server = await startFresh()
   const { page, context, complaints } = await openWindow(browser)
   await become(page, server.link, hands)
@@ -78,7 +78,7 @@ test.each([MOUSE, KEYBOARD])('after npm start one step is left, by $name', async
   await context.close()
 })
 
-test.each([MOUSE, KEYBOARD])(
+test.each(handsOf(KEYBOARD))(
   'on a server that has nothing all three steps are done, by $name',
   async (hands) => {
     const app = await startApp({ ownIssuer: true })
@@ -107,7 +107,7 @@ test.each([MOUSE, KEYBOARD])(
   },
 )
 
-test.each([MOUSE, KEYBOARD])('adds backends by the forms of their kinds, by $name', async (hands) => {
+test.each(handsOf(MOUSE))('adds backends by the forms of their kinds, by $name', async (hands) => {
   const app = await startApp({ ownIssuer: true })
   const { page, context, complaints } = await openWindow(browser)
   await become(page, await loginLink(app), hands)

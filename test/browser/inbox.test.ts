@@ -14,7 +14,7 @@ import {
   type Window,
 } from '../support/console.ts'
 import { newEnrollee } from '../support/enrollee.ts'
-import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts'
+import { type Hands, handsOf, KEYBOARD, MOUSE } from '../support/hands.ts'
 
 /** Decisions on requests that come in while one looks at the page. */
 let app: TestApp
@@ -87,7 +87,7 @@ async function decide(page: Page, name: string | RegExp, key: string, hands: Han
 const statusOf = async (id: string): Promise<string> =>
   (await app.local.get(`/v1/admin/pending/${id}`)).body.status
 
-test.each([MOUSE, KEYBOARD])(
+test.each(handsOf(KEYBOARD))(
   'A approves what has just come in, after the passkey, by $name',
   async (hands) => {
     const { page, complaints } = operator
@@ -130,7 +130,7 @@ test.each([MOUSE, KEYBOARD])(
   },
 )
 
-test.each([MOUSE, KEYBOARD])('D rejects with a reason, which the agent is told, by $name', async (hands) => {
+test.each(handsOf(MOUSE))('D rejects with a reason, which the agent is told, by $name', async (hands) => {
   const { page, complaints } = operator
   const name = hands === MOUSE ? 'curious' : 'nosy'
   const { agent, id } = await ask(name, ['orders:write'])
@@ -152,7 +152,7 @@ test.each([MOUSE, KEYBOARD])('D rejects with a reason, which the agent is told, 
   expect(complaints).toEqual([])
 })
 
-test.each([MOUSE, KEYBOARD])('E approves fewer scopes, for a shorter time, by $name', async (hands) => {
+test.each(handsOf(KEYBOARD))('E approves fewer scopes, for a shorter time, by $name', async (hands) => {
   const { page, complaints } = operator
   const name = hands === MOUSE ? 'ci-build' : 'ci-deploy'
   const enrollee = newEnrollee('Ed25519', app.url)

@@ -108,8 +108,9 @@ test.each(['light', 'dark'] as const)(
     const { page } = operator
     await page.emulateMedia({ colorScheme })
     const faults: string[] = []
-    // The rules are the same in both; a sample of the rooms is enough while one works.
-    const some = LONG || colorScheme === 'light' ? paths : paths.filter((_, n) => n % 3 === 0)
+    // The short form looks at each in one of both.
+    const turn = colorScheme === 'light' ? 0 : 1
+    const some = LONG ? paths : paths.filter((_, n) => n % 2 === turn)
     for (const path of some) {
       await visit(path)
       const { violations } = await new AxeBuilder({ page }).analyze()
@@ -130,7 +131,9 @@ test.each(['light', 'dark'] as const)(
 test('text of strangers is text: nothing of it runs, turns the line around, or hides', async () => {
   const { page, complaints } = operator
   let seen = ''
-  for (const path of paths) {
+  // The others show nothing that a stranger wrote.
+  const some = LONG ? paths : paths.filter((path) => !/new=|policies|kinds|keys|settings/.test(path))
+  for (const path of some) {
     await visit(path)
     const text = await page.evaluate<string>('document.body.innerText')
     expect(text.replaceAll(/[\n\t]/g, ''), path).not.toMatch(/[\p{Cc}\p{Cf}]/u)

@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { eventually } from './app.ts'
+import { LONG } from './long.ts'
 
 /** One way to use a page: the stories of `test/browser` are told once for each. */
 export interface Hands {
@@ -86,3 +87,7 @@ export async function byPalette(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text)
   await page.keyboard.press('Enter')
 }
+
+/** Who performs a story: the long tests have both, the short ones the one that is named. */
+export const handsOf = (short: typeof MOUSE): readonly (typeof MOUSE)[] =>
+  LONG ? [MOUSE, KEYBOARD] : [short]
