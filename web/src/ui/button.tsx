@@ -1,4 +1,5 @@
 import type { ComponentProps } from 'react'
+import { Link } from 'wouter'
 
 const LOOKS = {
   plain: 'border border-edge/60 bg-surface text-ink hover:bg-sunken',
@@ -42,6 +43,18 @@ export function Button({
       {refused !== undefined && <span className="sr-only">({refused})</span>}
       {hotkey !== undefined && <Key name={hotkey} />}
     </button>
+  )
+}
+
+/** A link that stands among buttons. */
+export function ButtonLink({ href, children }: { readonly href: string; readonly children: string }) {
+  return (
+    <Link
+      href={href}
+      className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
+    >
+      {children}
+    </Link>
   )
 }
 

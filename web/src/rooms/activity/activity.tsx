@@ -10,7 +10,8 @@ import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { useKeys } from '../../ui/keys.ts'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { Mark } from '../../ui/status.tsx'
 import { Name } from '../../ui/text.tsx'
@@ -176,17 +177,11 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
                 </Button>
               )}
             </p>
-            {list.error !== null ? (
-              <div className="p-4">
-                <ErrorNote error={list.error} retry={() => void list.refetch()} />
-              </div>
-            ) : list.data === undefined ? (
-              <div className="p-4">
-                <Skeleton lines={10} />
-              </div>
-            ) : rows.length === 0 ? (
-              <NoEntries isFiltered={Object.keys(queryOf(filters)).length > 0} />
-            ) : (
+            <Listed
+              read={list}
+              isEmpty={rows.length === 0}
+              empty={<NoEntries isFiltered={Object.keys(queryOf(filters)).length > 0} />}
+            >
               <List
                 label="Activity"
                 rows={rows}
@@ -197,7 +192,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
                 onOpen={(row) => go(keep(paths.entry(row.id)))}
                 more={moreOf(list)}
               />
-            )}
+            </Listed>
           </div>
         }
       />

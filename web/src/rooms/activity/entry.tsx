@@ -2,6 +2,7 @@ import { Link } from 'wouter'
 import type { AuditEntry } from '../../../../src/client/wire.ts'
 import { useRead } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
+import { ButtonLink } from '../../ui/button.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { Fact, Facts, Section } from '../../ui/facts.tsx'
@@ -80,17 +81,6 @@ function EntryActions({
         request={`GET /v1/admin/audit?cursor=${cursor}&limit=1`}
       />
     </>
-  )
-}
-
-function ButtonLink({ href, children }: { readonly href: string; readonly children: string }) {
-  return (
-    <Link
-      href={href}
-      className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-    >
-      {children}
-    </Link>
   )
 }
 

@@ -1,12 +1,12 @@
 import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import type { Agent, RotatedAgent } from '../../../../src/client/wire.ts'
 import { useRefusal } from '../../api/me.ts'
 import { refresh, useRead } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { EndAll } from '../../ui/end-all.tsx'
@@ -67,12 +67,7 @@ export function AgentDetail({ name, back }: { readonly name: string; readonly ba
           <Button look="danger" refused={remove} onClick={() => setAct('delete')}>
             Delete
           </Button>
-          <Link
-            href={paths.activity({ agent: name })}
-            className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-          >
-            Its activity
-          </Link>
+          <ButtonLink href={paths.activity({ agent: name })}>Its activity</ButtonLink>
           <CopyAs
             command={`mayfly agent show ${word(name)}`}
             request={`GET /v1/admin/agents/${encodeURIComponent(name)}`}

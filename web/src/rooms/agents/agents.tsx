@@ -9,7 +9,8 @@ import { Button } from '../../ui/button.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
@@ -89,17 +90,12 @@ export function Agents() {
           ) : undefined
         }
         list={
-          list.error !== null ? (
-            <div className="p-4">
-              <ErrorNote error={list.error} retry={() => void list.refetch()} />
-            </div>
-          ) : list.data === undefined || (rows.length === 0 && isFiltered && hasNextPage) ? (
-            <div className="p-4">
-              <Skeleton lines={10} />
-            </div>
-          ) : rows.length === 0 ? (
-            <NoAgents isFiltered={isFiltered} />
-          ) : (
+          <Listed
+            read={list}
+            isComing={list.data === undefined || (rows.length === 0 && isFiltered && hasNextPage)}
+            isEmpty={rows.length === 0}
+            empty={<NoAgents isFiltered={isFiltered} />}
+          >
             <List
               label="Agents"
               rows={rows}
@@ -109,7 +105,7 @@ export function Agents() {
               onOpen={(row) => go(keep(paths.agent(row.name)))}
               more={moreOf(list)}
             />
-          )
+          </Listed>
         }
       />
     </Page>

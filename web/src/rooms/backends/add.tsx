@@ -4,7 +4,7 @@ import type { Backend, Kind } from '../../../../src/client/wire.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { paths } from '../../paths.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, ButtonLink } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { Empty, ErrorNote, Skeleton, Warning } from '../../ui/notes.tsx'
@@ -57,14 +57,7 @@ function AddOfKind({ kind, back }: { readonly kind: Kind; readonly back: string 
       kind="Add a backend"
       title={visible(kind.title)}
       back={back}
-      actions={
-        <Link
-          href={paths.newBackend()}
-          className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-        >
-          Another kind
-        </Link>
-      }
+      actions={<ButtonLink href={paths.newBackend()}>Another kind</ButtonLink>}
     >
       <p className="text-muted">A credential of this kind {endOf(kind.revocation)}.</p>
       <BackendForm

@@ -10,7 +10,8 @@ import { Button } from '../../ui/button.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -98,30 +99,22 @@ export function Backends() {
       <Split
         detail={detail}
         list={
-          list.error !== null ? (
-            <div className="p-4">
-              <ErrorNote error={list.error} retry={() => void list.refetch()} />
-            </div>
-          ) : list.data === undefined ? (
-            <div className="p-4">
-              <Skeleton lines={10} />
-            </div>
-          ) : rows.length === 0 ? (
-            <NoBackends isEmpty={all.length === 0} />
-          ) : all.length <= MOST_CARDS ? (
-            <Cards rows={rows} openName={id} hrefOf={open} />
-          ) : (
-            <List
-              label="Backends"
-              rows={rows}
-              columns={COLUMNS}
-              keyOf={(row) => row.name}
-              isBad={(row) => row.unended !== undefined}
-              openKey={id}
-              onOpen={(row) => go(open(row.name))}
-              more={moreOf(list)}
-            />
-          )
+          <Listed read={list} isEmpty={rows.length === 0} empty={<NoBackends isEmpty={all.length === 0} />}>
+            {all.length <= MOST_CARDS ? (
+              <Cards rows={rows} openName={id} hrefOf={open} />
+            ) : (
+              <List
+                label="Backends"
+                rows={rows}
+                columns={COLUMNS}
+                keyOf={(row) => row.name}
+                isBad={(row) => row.unended !== undefined}
+                openKey={id}
+                onOpen={(row) => go(open(row.name))}
+                more={moreOf(list)}
+              />
+            )}
+          </Listed>
         }
       />
     </Page>

@@ -10,7 +10,8 @@ import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { EndAll } from '../../ui/end-all.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
 import { Name } from '../../ui/text.tsx'
@@ -93,17 +94,11 @@ export function Credentials() {
       <Split
         detail={id === undefined ? undefined : <CredentialDetail id={id} back={keep(paths.credentials())} />}
         list={
-          list.error !== null ? (
-            <div className="p-4">
-              <ErrorNote error={list.error} retry={() => void list.refetch()} />
-            </div>
-          ) : list.data === undefined ? (
-            <div className="p-4">
-              <Skeleton lines={10} />
-            </div>
-          ) : rows.length === 0 ? (
-            <NoCredentials isFiltered={Object.values(filters).some((one) => one !== undefined)} />
-          ) : (
+          <Listed
+            read={list}
+            isEmpty={rows.length === 0}
+            empty={<NoCredentials isFiltered={Object.values(filters).some((one) => one !== undefined)} />}
+          >
             <List
               label="Credentials"
               rows={rows}
@@ -117,7 +112,7 @@ export function Credentials() {
               selected={selected}
               onSelect={setSelected}
             />
-          )
+          </Listed>
         }
       />
       {ending === 'selected' && (

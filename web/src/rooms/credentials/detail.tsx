@@ -6,7 +6,7 @@ import { refresh, useRead } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
@@ -43,12 +43,7 @@ export function CredentialDetail({ id, back }: { readonly id: string; readonly b
           <Button look="danger" refused={isLive ? refused : 'It has ended.'} onClick={() => setEnding(true)}>
             End it
           </Button>
-          <Link
-            href={paths.activity({ credential: id })}
-            className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-          >
-            Its story
-          </Link>
+          <ButtonLink href={paths.activity({ credential: id })}>Its story</ButtonLink>
           <CopyAs command={`mayfly revoke ${id}`} request={`GET /v1/admin/tokens/${id}`} />
         </>
       }

@@ -8,7 +8,8 @@ import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { Select } from '../../ui/fields.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
 import { Name } from '../../ui/text.tsx'
@@ -105,17 +106,7 @@ export function Inbox() {
           )
         }
         list={
-          list.error !== null ? (
-            <div className="p-4">
-              <ErrorNote error={list.error} retry={() => void list.refetch()} />
-            </div>
-          ) : list.data === undefined ? (
-            <div className="p-4">
-              <Skeleton lines={8} />
-            </div>
-          ) : rows.length === 0 ? (
-            <Nothing status={status} />
-          ) : (
+          <Listed read={list} lines={8} isEmpty={rows.length === 0} empty={<Nothing status={status} />}>
             <List
               label="Requests"
               rows={rows}
@@ -125,7 +116,7 @@ export function Inbox() {
               onOpen={({ row }) => go(keep(paths.request(row.id)))}
               more={moreOf(list)}
             />
-          )
+          </Listed>
         }
       />
     </Page>

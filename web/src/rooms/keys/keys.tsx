@@ -11,7 +11,8 @@ import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { Input } from '../../ui/fields.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -87,17 +88,12 @@ export function KeysRoom() {
                 onChange={({ target }) => setFilters({ q: target.value })}
               />
             </div>
-            {list.error !== null ? (
-              <div className="p-4">
-                <ErrorNote error={list.error} retry={() => void list.refetch()} />
-              </div>
-            ) : list.data === undefined ? (
-              <div className="p-4">
-                <Skeleton lines={8} />
-              </div>
-            ) : rows.length === 0 ? (
-              <NoKeys isFiltered={q !== undefined} />
-            ) : (
+            <Listed
+              read={list}
+              lines={8}
+              isEmpty={rows.length === 0}
+              empty={<NoKeys isFiltered={q !== undefined} />}
+            >
               <List
                 label="Signing keys of agents"
                 rows={rows}
@@ -107,7 +103,7 @@ export function KeysRoom() {
                 onOpen={(row) => go(keep(paths.key(row.key_id)))}
                 more={moreOf(list)}
               />
-            )}
+            </Listed>
           </div>
         }
       />

@@ -5,7 +5,7 @@ import { useRefusal } from '../../api/me.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { paths, withQuery } from '../../paths.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { Fact, Facts, Section } from '../../ui/facts.tsx'
@@ -37,12 +37,7 @@ export function KindDetail({ type, row, isLoaded, back }: Props) {
       actions={
         <>
           {row !== undefined && (
-            <Link
-              href={paths.newBackend(type)}
-              className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-            >
-              Add a backend of this kind
-            </Link>
+            <ButtonLink href={paths.newBackend(type)}>Add a backend of this kind</ButtonLink>
           )}
           <CopyAs command={`mayfly kind show ${type}`} request="GET /v1/admin/kinds" />
         </>

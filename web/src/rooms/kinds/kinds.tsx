@@ -10,7 +10,8 @@ import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { Input, Select } from '../../ui/fields.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
+import { Empty } from '../../ui/notes.tsx'
 import { tell, tellFailure } from '../../ui/notices.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { Name } from '../../ui/text.tsx'
@@ -127,17 +128,12 @@ export function Kinds() {
           )
         }
         list={
-          list.error !== null ? (
-            <div className="p-4">
-              <ErrorNote error={list.error} retry={() => void list.refetch()} />
-            </div>
-          ) : list.data === undefined ? (
-            <div className="p-4">
-              <Skeleton lines={12} />
-            </div>
-          ) : rows.length === 0 ? (
-            <NoKinds isPlugin={filters.from === 'plugin'} />
-          ) : (
+          <Listed
+            read={list}
+            lines={12}
+            isEmpty={rows.length === 0}
+            empty={<NoKinds isPlugin={filters.from === 'plugin'} />}
+          >
             <List
               label="Kinds"
               rows={rows}
@@ -146,7 +142,7 @@ export function Kinds() {
               openKey={id}
               onOpen={(row) => go(keep(paths.kind(row.type)))}
             />
-          )
+          </Listed>
         }
       />
     </Page>

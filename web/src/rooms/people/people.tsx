@@ -8,7 +8,7 @@ import { useEntries } from '../../shell/entries.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { type Column, List } from '../../ui/list.tsx'
-import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { Listed } from '../../ui/listed.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
 import { Status } from '../../ui/status.tsx'
@@ -72,15 +72,7 @@ export function People() {
       <Split
         detail={id === undefined ? undefined : <PersonDetail id={id} />}
         list={
-          list.error !== null ? (
-            <div className="p-4">
-              <ErrorNote error={list.error} retry={() => void list.refetch()} />
-            </div>
-          ) : list.data === undefined ? (
-            <div className="p-4">
-              <Skeleton lines={5} />
-            </div>
-          ) : (
+          <Listed read={list} lines={5} isEmpty={false}>
             <List
               label="Operators"
               rows={rows}
@@ -90,7 +82,7 @@ export function People() {
               onOpen={(row) => go(paths.person(row.id))}
               more={moreOf(list)}
             />
-          )
+          </Listed>
         }
       />
       {isInviting && <Invite onClose={() => setInviting(false)} />}

@@ -6,6 +6,7 @@ import { useFilters, useKeepingQuery } from '../../ui/address.ts'
 import { CopyAs } from '../../ui/copy-as.tsx'
 import { linesOf } from '../../ui/fields.tsx'
 import { type Column, List } from '../../ui/list.tsx'
+import { Listed } from '../../ui/listed.tsx'
 import { Empty, ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Page, Split } from '../../ui/page.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
@@ -103,17 +104,7 @@ export function Policies() {
                 </div>
               )}
             </div>
-            {list.error !== null ? (
-              <div className="p-4">
-                <ErrorNote error={list.error} retry={() => void list.refetch()} />
-              </div>
-            ) : list.data === undefined ? (
-              <div className="p-4">
-                <Skeleton lines={6} />
-              </div>
-            ) : rows.length === 0 ? (
-              <NoPolicies />
-            ) : (
+            <Listed read={list} lines={6} isEmpty={rows.length === 0} empty={<NoPolicies />}>
               <List
                 label="Policies"
                 rows={rows}
@@ -123,7 +114,7 @@ export function Policies() {
                 onOpen={({ policy }) => go(keep(paths.policy(policy.name)))}
                 more={moreOf(list)}
               />
-            )}
+            </Listed>
           </div>
         }
       />

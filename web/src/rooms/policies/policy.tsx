@@ -1,6 +1,6 @@
-import { Link } from 'wouter'
 import type { Policy } from '../../../../src/client/wire.ts'
 import { paths, withQuery } from '../../paths.ts'
+import { ButtonLink } from '../../ui/button.tsx'
 import { Fact, Facts, Section } from '../../ui/facts.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { Empty, Skeleton } from '../../ui/notes.tsx'
@@ -23,14 +23,7 @@ export function PolicyDetail({ name, policy, isRead, back }: Props) {
       kind="Policy"
       title={visible(name)}
       back={back}
-      actions={
-        <Link
-          href={withQuery(paths.agents(), { policy: name })}
-          className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-        >
-          Its agents
-        </Link>
-      }
+      actions={<ButtonLink href={withQuery(paths.agents(), { policy: name })}>Its agents</ButtonLink>}
     >
       {policy === undefined && !isRead && <Skeleton lines={6} />}
       {policy === undefined && isRead && (
