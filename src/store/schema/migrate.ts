@@ -34,10 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: 'owner', statements: owner.statements },
 ]
 
-/** Those that a store of this version has. */
-export const migrationsUpTo = (version: number) => MIGRATIONS.filter((one) => one.version <= version)
-
-export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.version ?? 0
+export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** The operations that a migration needs from an engine. All of them run inside one transaction. */
 export interface Migratable {
@@ -54,7 +51,7 @@ export async function migrate(target: Migratable): Promise<void> {
       `the database has schema ${found}, this Mayfly knows ${SCHEMA_VERSION}: run a newer Mayfly`,
     )
   }
-  for (const migration of MIGRATIONS.filter(({ version }) => version > found)) {
+  for (const migration of MIGRATIONS.slice(found)) {
     await target.apply(migration.statements(target.dialect), migration.version)
   }
 }

@@ -1,7 +1,7 @@
 import { backup, DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../errors.ts'
 import { COLUMNS, columnNames, type Table } from '../schema/columns.ts'
-import { migrationsUpTo, SCHEMA_VERSION } from '../schema/migrate.ts'
+import { MIGRATIONS, SCHEMA_VERSION } from '../schema/migrate.ts'
 import { isDamaged } from './errors.ts'
 import { openFile } from './file.ts'
 
@@ -85,7 +85,7 @@ export function requireOwnSchema(file: string, name: string): void {
   const [copy, made] = [new DatabaseSync(file, { readOnly: true }), new DatabaseSync(':memory:')]
   try {
     const version = Number(copy.prepare('PRAGMA user_version').get()?.['user_version'])
-    for (const { statements } of migrationsUpTo(version)) made.exec(statements('sqlite').join(';\n'))
+    for (const { statements } of MIGRATIONS.slice(0, version)) made.exec(statements('sqlite').join(';\n'))
     const [own, expected] = [schemaOf(copy), schemaOf(made)]
     const other = own.find((line) => !expected.includes(line)) ?? expected.find((line) => !own.includes(line))
     if (other !== undefined)

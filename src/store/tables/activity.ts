@@ -6,6 +6,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { ActivityRow, AuditRow } from '../schema/rows.ts'
+import { createMeta } from './meta.ts'
 
 /** An entry as it is counted. */
 export type CountedEntry = Pick<AuditRow, 'id' | 'backend' | 'action'>
@@ -35,12 +36,11 @@ export function createActivity(engine: Engine) {
 }
 
 /** The audit, as far as it is not counted. */
-function entryReads({ build, read }: Engine) {
+function entryReads(engine: Engine) {
+  const { build, read } = engine
   return {
     /** Body of an audit id: all entries up to it are counted. Empty when none is; undefined when nothing was ever counted. */
-    position: async (): Promise<string | undefined> =>
-      (await read<{ value: string }>(build.selectFrom('meta').select('value').where('key', '=', POSITION)))[0]
-        ?.value,
+    position: (): Promise<string | undefined> => createMeta(engine).get(POSITION),
     /** Entries after `position` and before `horizon`, oldest first. */
     uncounted: (position: string, horizon: string, limit: number): Promise<CountedEntry[]> =>
       read<CountedEntry>(
@@ -126,7 +126,9 @@ function rowReads({ build, read, scan }: Engine) {
   }
 }
 
-function countSteps({ build, dialect }: Engine) {
+function countSteps(engine: Engine) {
+  const { build, dialect } = engine
+  const meta = createMeta(engine)
   return {
     /** Counts these entries and moves the position, or, if another node has moved it, does nothing. */
     count: (entries: readonly CountedEntry[], from: string | undefined, to: string): Step[] => {
@@ -140,16 +142,7 @@ function countSteps({ build, dialect }: Engine) {
         ON CONFLICT (span, at, backend, action) DO UPDATE SET count = activity.count + excluded.count`
       return [
         // First, because it locks out other nodes.
-        from === undefined
-          ? { op: 'insert', table: 'meta', row: { key: POSITION, value: to } }
-          : run(
-              build
-                .updateTable('meta')
-                .set({ value: to })
-                .where('key', '=', POSITION)
-                .where('value', '=', from),
-              1,
-            ),
+        from === undefined ? meta.add(POSITION, to) : meta.replace(POSITION, from, to),
         run({ compile: () => add.compile(build) }, 'any'),
       ]
     },
