@@ -41,7 +41,7 @@ export interface Core {
   readonly localReads: LocalReads
   readonly lastUse: LastUse
   readonly revocations: LastRevocations
-  /** How much each backend still has to end upstream, by its uid; where it is very much, as it was some seconds ago. */
+  /** What each backend has not ended upstream yet, by its uid. A very large count may be some seconds old. */
   readonly unended: () => Promise<ReadonlyMap<string, Unended>>
   readonly rates: Rates
   readonly serialize: Serialize

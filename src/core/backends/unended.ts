@@ -1,5 +1,6 @@
 import type { Unended as Counted } from '../../store/tables/counts.ts'
 import type { Core } from '../context.ts'
+import { keptFor } from '../kept-for.ts'
 
 /** What a backend still has to end upstream. */
 export interface Unended {
@@ -13,11 +14,8 @@ export interface Unended {
 
 type Parts = Pick<Core, 'store' | 'backends'>
 
-/** As many are counted for each who asks: some 25 ms of SQLite. */
+/** Up to this many are counted anew for each who asks, which takes SQLite some 25 ms. A larger count is kept (`keptFor`). */
 const MOST_EACH_TIME = 10_000
-/** A count of more is good for this times what it took, so that counting takes a twentieth of one core at most. */
-const FRESH_PER_TAKEN = 20
-const MOST_FRESH_MS = 20_000
 
 export function createUnendedCount(
   { store }: Pick<Core, 'store'>,
@@ -30,8 +28,7 @@ export function createUnendedCount(
     const counted = await store.credentials.unended()
     const end = now()
     const count = [...counted.values()].reduce((sum, one) => sum + one.count, 0)
-    const until = end + Math.min(MOST_FRESH_MS, FRESH_PER_TAKEN * (end - begun))
-    kept = count > mostEachTime ? { counted, until } : undefined
+    kept = count > mostEachTime ? { counted, until: end + keptFor(end - begun) } : undefined
     return counted
   }
 }

@@ -5,11 +5,9 @@ import { DAY_MS } from '../../domain/limits.ts'
 import { readCounted } from '../audit/count-activity.ts'
 import { type Unended, unendedAmong } from '../backends/unended.ts'
 import type { Core } from '../context.ts'
+import { keptFor } from '../kept-for.ts'
 
-/** A count is good for this times what it took, so that counting takes a twentieth of one core at most. */
-const FRESH_PER_TAKEN = 20
 const LEAST_FRESH_MS = 1_000
-const MOST_FRESH_MS = 20_000
 /** One that took longer is shown for so long while the next one is under way. */
 const SLOW_MS = 50
 const STALE_MS = 30_000
@@ -70,7 +68,7 @@ export function createOverview(core: Parts): () => Promise<Overview> {
     const { overview, readAt, tookMs } = last
     const age = performance.now() - readAt
     const isSlow = tookMs > SLOW_MS
-    if (age < Math.min(MOST_FRESH_MS, Math.max(LEAST_FRESH_MS, FRESH_PER_TAKEN * tookMs))) return overview
+    if (age < Math.max(LEAST_FRESH_MS, keptFor(tookMs))) return overview
     if (!isSlow || age > STALE_MS) return countOnce()
     countOnce().catch((error: unknown) => core.log.warn({ err: error }, 'the overview could not be counted'))
     return overview

@@ -9,12 +9,12 @@ import { createPlaces } from './places.ts'
 import { isSameReach, type Reach, reaches, reachOf } from './reach.ts'
 import { AuditReader } from './reader.ts'
 
-/** Pause between two rounds. In each, those that have ended are found; not in each is the audit looked at. */
+/** Pause between two rounds. Each round finds the callers that have ended; not each one reads the audit. */
 const ROUND_MS = 250
-/** No look for so long after one that found too much, and for each stream that was told something: writing costs more than reading. */
+/** How long the feed pauses after a look that found too much, and for each stream that it wrote to: writing costs more than reading. */
 const BUSY_MS = 2_000
 const TOLD_MS = 3
-/** A caller that was seen valid this long ago is looked up again before anything is sent to it. */
+/** The feed looks a caller up again before it sends anything, if the last look was longer ago than this. */
 const CHECK_MS = 500
 /** A stream says at least so often that it lives. */
 const KEEP_MS = 12_000
