@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 const ME = '/v1/admin/me'
-const _code = ({ body }: Reply) => body?.error?.code
 const newest = async (action: string) =>
   (await app.local.get(`/v1/admin/audit?action=${action}&limit=1`)).body[0]
 const ownSession = async (person: Person) => (await person.call('GET', ME)).body.session.id as string
