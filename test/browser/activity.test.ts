@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
@@ -9,7 +9,6 @@ import {
   loginLink,
   openWindow,
   originOf,
-  startBrowser,
   untilLive,
   type Window,
 } from '../support/console.ts'
@@ -23,7 +22,6 @@ const AT_ONCE = 250
 const GROWTH = 4 * 1_024 * 1_024
 
 let app: TestApp
-let browser: Browser
 let origin: string
 let operator: Window
 let agent: NewAgent
@@ -40,12 +38,11 @@ beforeAll(async () => {
   await issue(agent, 'stock')
   await issue(other, 'orders')
   expect((await agent.client.delete(`/api/v1/credentials/${credential}`)).status).toBe(200)
-  browser = await startBrowser()
-  operator = await openWindow(browser, { acceptDownloads: true })
+  operator = await openWindow({ acceptDownloads: true })
   await enterByLink(operator, await loginLink(app))
 })
 afterAll(async () => {
-  await browser?.close()
+  await operator?.context.close()
   await app?.close()
 })
 
@@ -209,7 +206,6 @@ test('two tabs share one stream, and the second takes it over when the first is 
   await page.goto(`${origin}/console/activity?agent=reader`)
   await untilLive(page)
   const second = await context.newPage()
-  second.on('pageerror', (error) => complaints.push(error.message))
   await second.goto(`${origin}/console/credentials?agent=reader`)
   await untilLive(second)
   const rows = second.getByRole('row', { name: /reader/ })

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
@@ -12,13 +12,11 @@ import {
   openWindow,
   originOf,
   registerPasskey,
-  startBrowser,
   type Window,
 } from '../support/console.ts'
 
 /** The pages of the console in a real browser, with a virtual authenticator that always agrees. */
 let app: TestApp
-let browser: Browser
 let origin: string
 /** A page of another port of the same host, and of another host. */
 let other: Server
@@ -33,10 +31,8 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   otherPort = (other.address() as AddressInfo).port
-  browser = await startBrowser()
 })
 afterAll(async () => {
-  await browser?.close()
   other?.close()
   await app?.close()
 })
@@ -44,8 +40,8 @@ afterAll(async () => {
 let mine: Window
 let theirs: Window
 beforeEach(async () => {
-  mine = await openWindow(browser)
-  theirs = await openWindow(browser)
+  mine = await openWindow()
+  theirs = await openWindow()
 })
 afterEach(async () => {
   await mine.context.close()
