@@ -78,6 +78,8 @@ const LIKE_A_PERSON = {
 
 async function shootAll(shots: readonly Shot[], window: Window, app: TestApp, shop?: Shop): Promise<void> {
   const { page } = window
+  // A machine that is busy takes its time; what does not come at all ends it.
+  page.setDefaultTimeout(300_000)
   const before = await window.context.newPage()
   for (const shot of shots.filter(isWanted)) {
     const { name, size = [1280, 800], scheme = 'light', path, act, tolerance = 0.0005 } = shot
@@ -120,13 +122,10 @@ function differenceOf(page: Page, one: Buffer, other: Buffer): Promise<number> {
 }
 
 /** Nothing is loading any more, and nothing is drawn for another frame. */
-async function settle({ page }: Window): Promise<void> {
-  await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined)
-  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+async function settle({ page, settled }: Window): Promise<void> {
   await page.mouse.move(0, 0)
-  await page.evaluate(
-    'document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))',
-  )
+  await page.evaluate('document.fonts.ready.then(() => undefined)')
+  await settled()
 }
 
 /** WebP, which is a third of the PNG. */

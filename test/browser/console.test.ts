@@ -38,15 +38,10 @@ afterAll(async () => {
 })
 
 let mine: Window
-let theirs: Window
 beforeEach(async () => {
   mine = await openWindow()
-  theirs = await openWindow()
 })
-afterEach(async () => {
-  await mine.context.close()
-  await theirs.context.close()
-})
+afterEach(() => mine.context.close())
 
 const message = (page: Page) => page.getByRole('alert').textContent()
 
@@ -137,6 +132,7 @@ test('from the first link to a passkey, a login with it, a confirmed act, and ou
 }, 60_000)
 
 test('another browser gets nowhere with a used link, an assertion, a confirmation or a cookie', async () => {
+  const theirs = await openWindow()
   const link = await invitation()
   await enterByLink(mine, link)
   await theirs.page.goto(link)
@@ -178,6 +174,7 @@ test('another browser gets nowhere with a used link, an assertion, a confirmatio
   await theirs.context.addCookies(ended)
   await theirs.page.evaluate((text) => localStorage.setItem('mayfly.key', text ?? ''), key)
   expect((await callFrom(theirs.page, 'GET', '/v1/admin/me')).status).toBe(401)
+  await theirs.context.close()
 }, 60_000)
 
 test('pages of another port and of another origin neither read nor do anything', async () => {
@@ -261,6 +258,7 @@ test('says so when the passkey is cancelled, the session ends in another tab, or
   await mine.page.getByText('Your session has ended').waitFor()
   expect(await second.getByText('Your session has ended').count()).toBe(0)
 
+  const theirs = await openWindow()
   await theirs.cdp.send('WebAuthn.setUserVerified', {
     authenticatorId: theirs.authenticatorId,
     isUserVerified: false,
@@ -270,4 +268,5 @@ test('says so when the passkey is cancelled, the session ends in another tab, or
   expect(await message(theirs.page)).toContain('was used already, or is too old')
   await button(theirs.page, 'Log in with a passkey').click()
   await theirs.page.getByText('it was cancelled, or took too long').waitFor()
+  await theirs.context.close()
 }, 60_000)

@@ -7,7 +7,7 @@ import { LONG } from '../support/long.ts'
 import { addCredentials } from '../support/many-credentials.ts'
 
 /** A list of many pages, read to its end: each row once, in order, and no request for nothing. */
-const COUNT = LONG ? 5_000 : 1_500
+const COUNT = LONG ? 5_000 : 500
 /** Less than a window, so that every row is drawn once. */
 const STEP_PX = 900
 

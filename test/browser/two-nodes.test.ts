@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
 import {
@@ -28,14 +28,12 @@ beforeAll(async () => {
   })
   origin = originOf(one)
   operator = await openWindow()
+  await enterByLink(operator, await loginLink(one))
 })
 afterAll(async () => {
   await operator?.context.close()
   await two?.close()
   await one?.close()
-})
-beforeEach(async () => {
-  await enterByLink(operator, await loginLink(one))
 })
 
 test('what happens on the other node appears on this one, without a reload', async () => {

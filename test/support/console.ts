@@ -11,13 +11,40 @@ import type { TestApp } from './app.ts'
 /** The console in a real browser, for tests of `test/browser`. */
 export const chromiumPath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
+/**
+ * What no test needs. Chromium takes the last list of its command line, so this has that of Playwright, too; the popups of the address
+ * bar, which nobody sees, would be two pages more for each window.
+ */
+const WITHOUT = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'AimEnabled',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+]
+
 let browser: Promise<Browser> | undefined
 
 /** One for all files of a worker, with which it ends: each window has its own cookies, storage and cache. */
 export function startBrowser(): Promise<Browser> {
   browser ??= chromium.launch({
     executablePath: chromiumPath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      `--disable-features=${WITHOUT.join()}`,
+    ],
   })
   return browser
 }
