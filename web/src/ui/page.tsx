@@ -56,7 +56,9 @@ export function Split({ list, detail }: SplitProps) {
   const [path] = useLocation()
   const isOpen = detail !== undefined
   return (
-    <div className={`grid h-full min-h-0 ${isOpen ? 'lg:grid-cols-[minmax(0,1fr)_minmax(460px,38%)]' : ''}`}>
+    <div
+      className={`grid h-full min-h-0 ${isOpen ? 'lg:grid-cols-[minmax(0,1fr)_clamp(460px,38%,680px)]' : ''}`}
+    >
       <div className={`min-h-0 min-w-0 ${isOpen ? 'max-lg:hidden' : ''}`}>{list}</div>
       {isOpen && (
         <div key={path} className="min-h-0 min-w-0 border-line bg-surface lg:border-l">

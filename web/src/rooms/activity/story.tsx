@@ -26,10 +26,10 @@ export function Story({ id, query }: { readonly id: string; readonly query: Reco
   const chapters = data === undefined ? undefined : storyOf(data)
   return (
     <Sheet>
-      <h2 className="text-lg">
+      <h2 className="text-lg text-wrap">
         The life of{' '}
         <Link className="text-accent underline" href={paths.credential(id)}>
-          <code className="text-base [overflow-wrap:anywhere]">{visible(id)}</code>
+          <code className="inline-block text-base [overflow-wrap:anywhere]">{visible(id)}</code>
         </Link>
       </h2>
       {error !== null && <ErrorNote error={error} retry={() => void refetch()} />}

@@ -128,7 +128,7 @@ function NoAgents({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No agent matches">Take a filter off.</Empty>
   return (
     <Empty title="There are no agents yet">
-      Create one here, or with <code>mayfly agent create NAME --scope BACKEND:…</code>. A machine that runs{' '}
+      Create one here, or with <code>mayfly agent create NAME --scope BACKEND</code>. A machine that runs{' '}
       <code>mayfly enroll --server {location.origin}</code> waits in the inbox.
     </Empty>
   )

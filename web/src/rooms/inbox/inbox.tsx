@@ -181,7 +181,7 @@ function Nothing({ status }: { readonly status: string | undefined }) {
   return (
     <Empty title="Nothing waits for a decision">
       A machine asks to come in with <code>mayfly enroll --server {location.origin}</code>, and an agent for
-      more with <code>mayfly request SCOPE --reason …</code>. What they ask appears here at once.
+      more with <code>mayfly request SCOPE --reason WHY</code>. What they ask appears here at once.
     </Empty>
   )
 }
