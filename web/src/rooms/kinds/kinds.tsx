@@ -97,7 +97,7 @@ export function Kinds() {
             type="search"
             aria-label="Name, title or what it gives"
             placeholder="Name, or what it gives"
-            className="sm:w-56!"
+            className="max-sm:col-span-2 sm:w-56!"
             data-filter
             value={filters.q ?? ''}
             onChange={({ target }) => setFilters({ q: target.value })}

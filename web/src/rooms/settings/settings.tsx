@@ -29,7 +29,7 @@ export function SettingsRoom() {
             type="search"
             aria-label="Name, value or meaning"
             placeholder="Name, value or meaning"
-            className="sm:w-56!"
+            className="max-sm:col-span-2 sm:w-56!"
             data-filter
             value={filters.q ?? ''}
             onChange={({ target }) => setFilters({ q: target.value })}
