@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { rowHeight } from './density.ts'
 import { useKeys } from './keys.ts'
 
@@ -255,10 +255,13 @@ function Row<T>(props: RowProps<T>) {
 
 function useWidth(ref: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0)
-  useEffect(() => {
+  // Before anything is drawn, so that no column appears only to go.
+  useLayoutEffect(() => {
     const element = ref.current
     if (element === null) return undefined
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
+    const measure = () => setWidth(element.clientWidth)
+    measure()
+    const observer = new ResizeObserver(measure)
     observer.observe(element)
     return () => observer.disconnect()
   }, [ref])

@@ -28,8 +28,8 @@ export function Story({ id, query }: { readonly id: string; readonly query: Reco
     <Sheet>
       <h2 className="text-lg text-wrap">
         The life of{' '}
-        <Link className="text-accent underline" href={paths.credential(id)}>
-          <code className="inline-block text-base [overflow-wrap:anywhere]">{visible(id)}</code>
+        <Link className="inline-block text-accent underline" href={paths.credential(id)}>
+          <code className="text-base [overflow-wrap:anywhere]">{visible(id)}</code>
         </Link>
       </h2>
       {error !== null && <ErrorNote error={error} retry={() => void refetch()} />}
