@@ -72,6 +72,9 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       created_at: now - 2_000,
       expires_at: null,
       ended_at: null,
+      provider: null,
+      issuer: null,
+      subject: null,
       end_reason: null,
       audiences: null,
       bounds: null,
@@ -120,6 +123,9 @@ function operatorAt(n: number, logins: number, now: number): OperatorRow {
     joined_at: now - 1_000,
     last_login_at: now,
     ended_at: null,
+    provider: null,
+    issuer: null,
+    subject: null,
   }
 }
 
@@ -154,6 +160,11 @@ function sessionOf({ id, operator_id }: PasskeyRow, n: number, now: number): Ses
     may_register_until: null,
     ip_address: '10.0.0.1',
     user_agent: 'Mozilla/5.0',
+    allowed_by: null,
+    host: null,
+    scopes: null,
+    backend_scopes: null,
+    confirmed_until: null,
   }
 }
 

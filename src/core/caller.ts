@@ -51,11 +51,13 @@ export interface AgentCaller {
   readonly generation: number
 }
 
-/** A person with a session of the console. */
+/** A person with a session of the console, or of a command. */
 export interface OperatorCaller {
   readonly kind: 'operator'
   readonly operatorId: string
-  readonly email: string
+  readonly email: string | null
+  /** How entries name them: `operator:` and the address, or issuer and subject where none is verified. */
+  readonly actor: string
   /** Admin scopes, and scopes of backends that they may grant to agents. */
   readonly scopes: readonly string[]
   /** As it was when the request was authenticated; every commit requires that it is still so. */

@@ -60,6 +60,7 @@ export async function confirmationRequired(
       nonce,
       madeAt: now,
       expiresAt: now + CHALLENGE_MS,
+      answer: null,
     }),
   ])
   return new Problem('confirmation_required', {

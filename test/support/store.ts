@@ -314,6 +314,9 @@ export function newOperator(set: Partial<Operator> = {}): Operator {
     joinedAt: null,
     lastLoginAt: null,
     endedAt: null,
+    provider: null,
+    issuer: null,
+    subject: null,
     ...set,
   }
 }
@@ -334,6 +337,11 @@ export function newSession(operatorId: string, set: Partial<Session> = {}): Sess
     mayRegisterUntil: null,
     ipAddress: '192.0.2.1',
     userAgent: null,
+    allowedBy: null,
+    host: null,
+    scopes: null,
+    backendScopes: null,
+    confirmedUntil: null,
     ...set,
   }
 }

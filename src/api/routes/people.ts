@@ -169,7 +169,7 @@ export const PEOPLE = {
     tags: ['console'],
     summary: 'What a new passkey is to answer',
     replies: { 200: people.PasskeyOptions },
-    errors: ['conflict'],
+    errors: ['conflict', 'not_allowed'],
   },
   'POST /v1/console/passkeys': {
     ...session,

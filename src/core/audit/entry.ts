@@ -1,5 +1,4 @@
 import type { AuditTrace } from '../../domain/audit-entry.ts'
-import { operatorActor } from '../../domain/people/operator.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -53,7 +52,7 @@ export function actorId({ caller }: Actor<Caller | undefined>): string {
     case 'agent':
       return caller.agentId
     case 'operator':
-      return operatorActor(caller.email)
+      return caller.actor
     case 'local':
       return 'local'
   }

@@ -128,7 +128,12 @@ function holderOf({ caller }: Actor): Holder {
     case 'agent':
       return caller
     case 'operator':
-      return { agentId: caller.operatorId, agentName: caller.email, policy: null, bounds: {} }
+      return {
+        agentId: caller.operatorId,
+        agentName: caller.email ?? caller.operatorId,
+        policy: null,
+        bounds: {},
+      }
     case 'local':
       return { agentId: LOCAL_HOLDER, agentName: LOCAL_HOLDER, policy: null, bounds: {} }
   }

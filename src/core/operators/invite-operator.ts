@@ -61,6 +61,9 @@ export async function inviteOperator(core: Parts, actor: Actor, command: InviteC
     joinedAt: null,
     lastLoginAt: null,
     endedAt: null,
+    provider: null,
+    issuer: null,
+    subject: null,
   }
   const link = newLink(core, actor, 'invitation', operator.id)
   const outcome = await commit(core, actor, [

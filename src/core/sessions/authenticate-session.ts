@@ -1,5 +1,5 @@
 import { SESSION_USE_MS } from '../../domain/limits.ts'
-import type { Operator } from '../../domain/people/operator.ts'
+import { type Operator, operatorActor } from '../../domain/people/operator.ts'
 import { type Session, sessionEnd } from '../../domain/people/session.ts'
 import { isLoginSecret } from '../../keys/login-secrets.ts'
 import type { Actor, OperatorCaller, Origin } from '../caller.ts'
@@ -43,15 +43,15 @@ async function recordUse({ store }: Parts, session: Session, now: number): Promi
   await store.commit([store.sessions.recordUse(session.id, now)]).catch(() => undefined)
 }
 
-export function operatorCaller(
-  { id, email, scopes, backendScopes }: Operator,
-  session: Session,
-  generation: number,
-): OperatorCaller {
+export function operatorCaller(operator: Operator, session: Session, generation: number): OperatorCaller {
+  const { id, email } = operator
+  const scopes = session.scopes ?? operator.scopes
+  const backendScopes = session.backendScopes ?? operator.backendScopes
   return {
     kind: 'operator',
     operatorId: id,
     email,
+    actor: operatorActor(operator),
     scopes: [...scopes, ...backendScopes],
     session,
     method: 'session',

@@ -185,6 +185,9 @@ function firstOperator({ store, ids }: Parts, email: string, name: string): Oper
     joinedAt: now,
     lastLoginAt: now,
     endedAt: null,
+    provider: null,
+    issuer: null,
+    subject: null,
   }
 }
 

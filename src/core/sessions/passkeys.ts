@@ -21,7 +21,10 @@ import { countFailure, requireLoginRate } from './login-limits.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'rates' | 'settings' | 'denials' | 'meter'>
 
-/** What a new passkey is to answer. Throws `rate_limited`, and `conflict` for too many passkeys. */
+/**
+ * What a new passkey is to answer. Throws `rate_limited`, `conflict` for too many passkeys, and `not_allowed` for a person
+ * of single sign-on.
+ */
 export async function beginRegistration(core: Parts, { caller }: Actor<OperatorCaller>): Promise<object> {
   const { store, settings } = core
   const now = store.now()
@@ -30,6 +33,12 @@ export async function beginRegistration(core: Parts, { caller }: Actor<OperatorC
   takeOrRefuse(core.rates, `challenge|${caller.session.id}`, rate, now, message)
   const operator = await store.operators.findLiving(caller.operatorId)
   if (operator === undefined) throw sessionEnded()
+  const { email, issuer } = operator
+  if (email === null || issuer !== null)
+    throw new Problem('not_allowed', {
+      message:
+        'You log in by single sign-on, which has no passkeys here: it asks you again where it is needed.',
+    })
   const known = await store.operators.passkeysOf(operator.id)
   requirePlace(known)
   const challenge = newNonce()
@@ -41,9 +50,10 @@ export async function beginRegistration(core: Parts, { caller }: Actor<OperatorC
       nonce: '',
       madeAt: now,
       expiresAt: now + CHALLENGE_MS,
+      answer: null,
     }),
   ])
-  return registrationOptions(settings.relyingParty, operator, challenge, known)
+  return registrationOptions(settings.relyingParty, { ...operator, email }, challenge, known)
 }
 
 function requirePlace(known: readonly Passkey[]): void {

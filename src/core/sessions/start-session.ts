@@ -92,6 +92,11 @@ async function newSession(
     mayRegisterUntil: method === 'passkey' ? null : now + REGISTER_MS,
     ipAddress: origin.ipAddress,
     userAgent: origin.userAgent,
+    allowedBy: null,
+    host: null,
+    scopes: null,
+    backendScopes: null,
+    confirmedUntil: null,
   }
   const caller = operatorCaller(operator, session, await core.store.generation())
   return { actor: { caller, origin }, operator, session, secret, key }

@@ -5,8 +5,8 @@ import { coversAny, isAdminScope, requireScopes } from '../scope.ts'
 /** A person who administers this server. */
 export interface Operator {
   readonly id: string
-  /** In lower case. */
-  readonly email: string
+  /** In lower case. Null: their provider of single sign-on has not verified one. */
+  readonly email: string | null
   readonly name: string
   /** Admin scopes. */
   readonly scopes: readonly string[]
@@ -22,10 +22,21 @@ export interface Operator {
   readonly joinedAt: number | null
   readonly lastLoginAt: number | null
   readonly endedAt: number | null
+  /** The name of the entry of `sso` by which they logged in; null for one who was invited here, as are the next two. */
+  readonly provider: string | null
+  /** Who they are (OpenID Connect Core 1.0, §2: `iss` and `sub`). Never an e-mail address, which can change hands. */
+  readonly issuer: string | null
+  readonly subject: string | null
 }
 
 /** How entries name an operator who acts. */
-export const operatorActor = (email: string) => `operator:${email}`
+export function operatorActor({
+  email,
+  issuer,
+  subject,
+}: Pick<Operator, 'email' | 'issuer' | 'subject'>): string {
+  return `operator:${email ?? `${issuer}#${subject}`}`
+}
 
 const MAX_EMAIL = 254
 /** What the HTML standard accepts as a valid e-mail address, in lower case: nothing in it needs escaping or folding. */

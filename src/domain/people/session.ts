@@ -1,12 +1,13 @@
 import { SESSION_IDLE_MS } from '../limits.ts'
 
-/** An operator who is logged in with one browser. Times are epoch ms. */
+/** An operator who is logged in with one browser, or with one command. Times are epoch ms. */
 export interface Session {
   readonly id: string
   readonly operatorId: string
   readonly secretHash: string
+  /** Empty for a command, which has one secret: its `mop_` token. */
   readonly keyHash: string
-  readonly method: 'link' | 'invitation' | 'passkey'
+  readonly method: 'link' | 'invitation' | 'passkey' | 'sso' | CommandMethod
   /** The passkey that started it. */
   readonly passkeyId: string | null
   /** Raised with every change of the operator. */
@@ -18,11 +19,51 @@ export interface Session {
   readonly mayRegisterUntil: number | null
   readonly ipAddress: string | null
   readonly userAgent: string | null
+  /** Of a command: the session that allowed it. When somebody ends that one, this one ends, too. */
+  readonly allowedBy: string | null
+  /** Of a command: the host that it runs on, as it says. */
+  readonly host: string | null
+  /** What single sign-on gave at this login. Null: what the operator holds. */
+  readonly scopes: readonly string[] | null
+  readonly backendScopes: readonly string[] | null
+  /** Until when what a command asks for counts as confirmed. */
+  readonly confirmedUntil: number | null
 }
 
-/** When the session ends unless it is used again. */
-export function sessionEnd({ lastUsedAt, expiresAt }: Pick<Session, 'lastUsedAt' | 'expiresAt'>): number {
-  return Math.min(expiresAt, lastUsedAt + SESSION_IDLE_MS)
+/** How a command was allowed: by a redirect to it (RFC 8252), or by a code that a person typed (RFC 8628). */
+export type CommandMethod = 'browser' | 'device'
+
+export const isCommand = ({ method }: Pick<Session, 'method'>): boolean =>
+  method === 'browser' || method === 'device'
+
+/** When the session ends unless it is used again. Nobody walks away from a command, so only a browser's ends idle. */
+export function sessionEnd(session: Pick<Session, 'method' | 'lastUsedAt' | 'expiresAt'>): number {
+  const { lastUsedAt, expiresAt } = session
+  return isCommand(session) ? expiresAt : Math.min(expiresAt, lastUsedAt + SESSION_IDLE_MS)
+}
+
+/** A login of a command that waits for a person, or for the command to come for its token. Times are epoch ms. */
+export interface CommandLogin {
+  /** Keyed hash of the device code, or of the authorization code. */
+  readonly codeHash: string
+  readonly kind: CommandMethod
+  /** Keyed hash of the code that a person types; only of a device. */
+  readonly userCodeHash: string | null
+  readonly state: 'waiting' | 'allowed' | 'denied'
+  readonly host: string
+  readonly ipAddress: string | null
+  readonly userAgent: string | null
+  /** Who allowed it, with which session. */
+  readonly operatorId: string | null
+  readonly sessionId: string | null
+  /** Only of a browser (RFC 7636 §4.2 for the challenge). */
+  readonly redirectUri: string | null
+  readonly codeChallenge: string | null
+  /** When the command last asked, and how many ms it has to wait in between; only of a device (RFC 8628 §3.5). */
+  readonly polledAt: number | null
+  readonly pollMs: number | null
+  readonly createdAt: number
+  readonly expiresAt: number
 }
 
 /** A WebAuthn credential of an operator. */
@@ -68,4 +109,15 @@ export interface Challenge {
   readonly nonce: string
   readonly madeAt: number
   readonly expiresAt: number
+  /** What the provider of single sign-on said when the person logged in again for it. */
+  readonly answer: SsoAnswer | null
+}
+
+/** Claims of the id token of such a login (OpenID Connect Core 1.0, §2). Times are seconds. */
+export interface SsoAnswer {
+  readonly issuer: string
+  readonly subject: string
+  readonly audience: string
+  readonly authTime: number
+  readonly issuedAt: number
 }

@@ -227,8 +227,8 @@ export const COLUMNS = {
   },
   operators: {
     id: text,
-    /** In lower case; unique among operators that have not ended. */
-    email: text,
+    /** In lower case. Null: their provider of single sign-on has not verified one. */
+    email: nullable(text),
     name: text,
     /** JSON array of admin scopes. */
     scopes: text,
@@ -243,6 +243,11 @@ export const COLUMNS = {
     joined_at: nullable(bigint),
     last_login_at: nullable(bigint),
     ended_at: nullable(bigint),
+    /** The name of the entry of `sso` by which they logged in; null for one who was invited here, as are the next two. */
+    provider: nullable(text),
+    /** Who they are: unique together among operators that have not ended. */
+    issuer: nullable(text),
+    subject: nullable(text),
   },
   passkeys: {
     id: text,
@@ -265,11 +270,11 @@ export const COLUMNS = {
   sessions: {
     id: text,
     operator_id: text,
-    /** Keyed hash of what the cookie holds. */
+    /** Keyed hash of what the cookie holds, or of the `mop_` token of a command. */
     secret_hash: text,
-    /** Keyed hash of the key that the page holds. */
+    /** Keyed hash of the key that the page holds; empty for a command. */
     key_hash: text,
-    /** `link`, `invitation` or `passkey`. */
+    /** `link`, `invitation`, `passkey` or `sso`; of a command `browser` or `device`. */
     method: text,
     passkey_id: nullable(text),
     /** Raised with every change of the operator. */
@@ -281,6 +286,15 @@ export const COLUMNS = {
     may_register_until: nullable(bigint),
     ip_address: nullable(text),
     user_agent: nullable(text),
+    /** Of a command: the session that allowed it. */
+    allowed_by: nullable(text),
+    /** Of a command: the host that it runs on, as it says. */
+    host: nullable(text),
+    /** JSON array: the admin scopes that single sign-on gave at this login. Null: those of the operator. */
+    scopes: nullable(text),
+    backend_scopes: nullable(text),
+    /** Until when what a command asks for counts as confirmed. */
+    confirmed_until: nullable(bigint),
   },
   /** Links that log somebody in once. */
   login_links: {
@@ -301,6 +315,34 @@ export const COLUMNS = {
     session_id: text,
     nonce: text,
     made_at: bigint,
+    expires_at: bigint,
+    /** JSON: what the provider of single sign-on said when the person logged in again for it. */
+    answer: nullable(text),
+  },
+  /** Logins of commands, each until its token was handed out. */
+  command_logins: {
+    /** Keyed hash of the device code, or of the authorization code. */
+    code_hash: text,
+    /** `device` or `browser`. */
+    kind: text,
+    /** Keyed hash of the code that a person types; only of a device. */
+    user_code_hash: nullable(text),
+    /** `waiting`, `allowed` or `denied`. */
+    state: text,
+    /** The host that the command runs on, as it says, and where it asked from. */
+    host: text,
+    ip_address: nullable(text),
+    user_agent: nullable(text),
+    /** Who allowed it, with which session. */
+    operator_id: nullable(text),
+    session_id: nullable(text),
+    /** RFC 8252 and RFC 7636; only of a browser. */
+    redirect_uri: nullable(text),
+    code_challenge: nullable(text),
+    /** RFC 8628 §3.5: when the command last asked, and how many ms it has to wait in between; only of a device. */
+    polled_at: nullable(bigint),
+    poll_ms: nullable(bigint),
+    created_at: bigint,
     expires_at: bigint,
   },
   /** How many entries of the audit are about each backend and action, by time. */

@@ -11,6 +11,7 @@ import * as notifications from './migrations/0009-notifications.ts'
 import * as people from './migrations/0010-people.ts'
 import * as activity from './migrations/0011-activity.ts'
 import * as owner from './migrations/0012-owner.ts'
+import * as sso from './migrations/0013-sso.ts'
 
 export interface Migration {
   readonly version: number
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: 'people', statements: people.statements },
   { version: 11, name: 'activity', statements: activity.statements },
   { version: 12, name: 'owner', statements: owner.statements },
+  { version: 13, name: 'sso', statements: sso.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

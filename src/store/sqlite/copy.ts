@@ -99,7 +99,7 @@ export function requireOwnSchema(file: string, name: string): void {
 }
 
 /** The logins of people: a copy brings back none, nor a link or an invitation that was used or withdrawn since. */
-const LOGINS = ['sessions', 'login_links', 'challenges'] as const satisfies readonly Table[]
+const LOGINS = ['sessions', 'login_links', 'challenges', 'command_logins'] as const satisfies readonly Table[]
 
 /** Ends the logins in a checked copy. An older schema has no such tables. */
 export function endLogins(file: string): void {

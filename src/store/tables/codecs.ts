@@ -6,7 +6,7 @@ import type { Enrollment } from '../../domain/enrollment.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { IssuerKey } from '../../domain/issuer-key.ts'
 import type { Operator } from '../../domain/people/operator.ts'
-import type { Challenge, LoginLink, Passkey, Session } from '../../domain/people/session.ts'
+import type { Challenge, CommandLogin, LoginLink, Passkey, Session } from '../../domain/people/session.ts'
 import type { StoredPlugin } from '../../domain/plugin.ts'
 import type { StoredReceiver } from '../../domain/receiver.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
@@ -74,13 +74,21 @@ export const codecs = {
     fields: { backup: ({ backup }) => backup as Passkey['backup'] },
   }),
   sessions: codecOf<Session>()('sessions', {
+    json: ['scopes', 'backend_scopes'],
     fields: { method: ({ method }) => method as Session['method'] },
   }),
   login_links: codecOf<LoginLink>()('login_links', {
     fields: { kind: ({ kind }) => kind as LoginLink['kind'] },
   }),
   challenges: codecOf<Challenge>()('challenges', {
+    json: ['answer'],
     fields: { purpose: ({ purpose }) => purpose as Challenge['purpose'] },
+  }),
+  command_logins: codecOf<CommandLogin>()('command_logins', {
+    fields: {
+      kind: ({ kind }) => kind as CommandLogin['kind'],
+      state: ({ state }) => state as CommandLogin['state'],
+    },
   }),
   audit: codecOf<AuditEntry>()('audit', {
     json: ['scopes', 'metadata', 'details'],

@@ -18,8 +18,9 @@ function operatorReads({ build, read }: Engine) {
   return {
     findLiving: async (id: string): Promise<Operator | undefined> =>
       (await decoded(read<OperatorRow>(living().where('id', '=', id))))[0],
+    /** One who was invited here: a provider of single sign-on may say the same address of somebody else. */
     findByEmail: async (email: string): Promise<Operator | undefined> =>
-      (await decoded(read<OperatorRow>(living().where('email', '=', email))))[0],
+      (await decoded(read<OperatorRow>(living().where('email', '=', email).where('issuer', 'is', null))))[0],
     /** Oldest first, those after `cursor`. */
     list: (cursor: string | undefined, limit: number): Promise<Operator[]> => {
       const all = cursor === undefined ? living() : living().where('id', '>', cursor)

@@ -24,7 +24,7 @@ export function meRoutes(http: Http): void {
         return {
           kind: 'operator',
           id: caller.operatorId,
-          name: operator?.name ?? caller.email,
+          name: operator?.name ?? caller.actor,
           email: caller.email,
           scopes: caller.scopes.filter(isAdminScope),
           backend_scopes: caller.scopes.filter((scope) => !isAdminScope(scope)),
