@@ -129,7 +129,7 @@ test('from the first link to a passkey, a login with it, a confirmed act, and ou
   const [added] = (await app.local.get('/v1/admin/audit?action=passkey.removed&limit=1')).body
   expect(added).toMatchObject({ actor: 'operator:alice@example.com', details: { confirmation: { origin } } })
   expect(complaints).toEqual([])
-}, 60_000)
+})
 
 test('another browser gets nowhere with a used link, an assertion, a confirmation or a cookie', async () => {
   const theirs = await openWindow()
@@ -175,7 +175,7 @@ test('another browser gets nowhere with a used link, an assertion, a confirmatio
   await theirs.page.evaluate((text) => localStorage.setItem('mayfly.key', text ?? ''), key)
   expect((await callFrom(theirs.page, 'GET', '/v1/admin/me')).status).toBe(401)
   await theirs.context.close()
-}, 60_000)
+})
 
 test('pages of another port and of another origin neither read nor do anything', async () => {
   await enterByLink(mine, await invitation())
@@ -246,7 +246,7 @@ test('pages of another port and of another origin neither read nor do anything',
   }
   expect(await agents()).toBe(before)
   expect((await callFrom(mine.page, 'GET', '/v1/admin/me')).status).toBe(200)
-}, 60_000)
+})
 
 test('says so when the passkey is cancelled, the session ends in another tab, or the link is nonsense', async () => {
   await enterByLink(mine, await invitation())
@@ -269,4 +269,4 @@ test('says so when the passkey is cancelled, the session ends in another tab, or
   await button(theirs.page, 'Log in with a passkey').click()
   await theirs.page.getByText('it was cancelled, or took too long').waitFor()
   await theirs.context.close()
-}, 60_000)
+})

@@ -33,4 +33,4 @@ test('shows the interface, asks nobody else, breaks no rule of its policy, and c
   expect(complaints).toEqual(['CSP script-src eval'])
   expect(asked.filter((url) => /^https?:/.test(url) && !url.startsWith(app.url))).toEqual([])
   await context.close()
-}, 60_000)
+})

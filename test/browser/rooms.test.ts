@@ -188,4 +188,4 @@ test('a person with few scopes sees what they may, and why not the rest', async 
   expect(await other.page.getByRole('button', { name: /^End it/ }).getAttribute('aria-disabled')).toBe('true')
   expect(other.complaints).toEqual([])
   await other.context.close()
-}, 60_000)
+})
