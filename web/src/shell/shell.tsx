@@ -144,7 +144,7 @@ function Navigation({ room, isOpen, onGo, onPalette }: NavigationProps) {
         href={one.path}
         onClick={onGo}
         aria-current={one === room ? 'page' : undefined}
-        className="flex items-center justify-between rounded-sm px-2 py-1 text-ink hover:bg-sunken aria-[current]:bg-accent-soft aria-[current]:font-semibold"
+        className="flex items-center justify-between rounded-sm px-2 py-1 text-ink hover:bg-sunken max-md:py-2 aria-[current]:bg-accent-soft aria-[current]:font-semibold"
       >
         {one.name}
         {one.path === paths.inbox() && waiting !== undefined && waiting > 0 && (
