@@ -50,12 +50,16 @@ function removeUnused(): void {
 }
 
 async function joinSources(directory: string): Promise<void> {
-  const { rolldown } = await import('rolldown')
+  const [{ rolldown }, { recipes }] = await Promise.all([
+    import('rolldown'),
+    import('../../scripts/bundle/bundle.ts'),
+  ])
   const built = await rolldown({
     input: join(SOURCES, 'cli/main.ts'),
     platform: 'node',
-    // What a module names beside itself stays where it is, such as the store's thread and the recipes.
     plugins: [
+      recipes,
+      // What a module names beside itself stays where it is, such as the store's thread.
       {
         name: 'places',
         transform: (code, id) =>
