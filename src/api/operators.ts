@@ -36,13 +36,30 @@ export const OperatorRef = Type.Object({
 })
 const operatorId = (description: string) => text(description, EXAMPLE_ID.operator)
 
+const ssoIdentity = nullable(
+  Type.Object(
+    {
+      provider: text('Name of the provider by which they last logged in.', 'Example SSO'),
+      issuer: text('Its issuer.', 'https://login.example.com'),
+      subject: text('Who they are there.', '248289761001'),
+    },
+    { description: 'Who they are at their provider of single sign-on; null: they were invited here.' },
+  ),
+)
+
 export const Operator = Type.Object(
   {
     id: operatorId('Id of the operator.'),
-    email: text('Their e-mail address, in lower case.', EXAMPLE_EMAIL),
+    email: nullable(
+      text(
+        'Their e-mail address, in lower case; null: their provider of single sign-on has not verified one.',
+        EXAMPLE_EMAIL,
+      ),
+    ),
     name: text('Their name.', 'Alice'),
-    scopes: shownScopes('Their admin scopes.'),
-    backend_scopes: shownScopes('The scopes of backends that they may grant to agents.'),
+    sso: ssoIdentity,
+    scopes: shownScopes('Their admin scopes; of a person of single sign-on, those of their last login.'),
+    backend_scopes: shownScopes('The scopes of backends that they may grant to agents, likewise.'),
     created_at: timestamp('When they were invited, or created.'),
     created_by: text('Who invited them: an actor, as in the audit.', 'operator:bob@example.com'),
     joined_at: nullable(timestamp('When they first logged in; null: not yet.')),
@@ -134,15 +151,17 @@ export const SessionQuery = Type.Object(
   { additionalProperties: false },
 )
 
+const method = Type.String({
+  enum: ['link', 'invitation', 'passkey', 'sso', 'browser', 'device'],
+  description: 'How they logged in: `browser` and `device` are logins of a command.',
+})
+
 export const Session = Type.Object(
   {
     id: text('Id of the session.', EXAMPLE_ID.session),
     operator_id: operatorId('Whose it is.'),
     email: nullable(text('Their e-mail address.', EXAMPLE_EMAIL)),
-    method: Type.String({
-      enum: ['link', 'invitation', 'passkey'],
-      description: 'How they logged in.',
-    }),
+    method,
     created_at: timestamp('When it began.'),
     last_used: timestamp('When it was last used, to the minute.'),
     expires_at: timestamp('When it ends at the latest; it ends after 30 minutes without use.'),
@@ -172,7 +191,8 @@ export const Me = Type.Object(
     kind: Type.String({ enum: ['agent', 'operator', 'local'], description: 'What the caller is.' }),
     id: Type.Optional(text('Id of the agent or operator; absent for the local host.', EXAMPLE_ID.operator)),
     name: Type.Optional(text('Its name.', 'Alice')),
-    email: Type.Optional(text('Of an operator: the e-mail address.', EXAMPLE_EMAIL)),
+    email: Type.Optional(nullable(text('Of an operator: the e-mail address.', EXAMPLE_EMAIL))),
+    sso: Type.Optional(ssoIdentity),
     scopes: shownScopes('What the caller holds; of an operator, the admin scopes.'),
     backend_scopes: Type.Optional(shownScopes('Of an operator: what they may grant to agents.')),
     operations: Type.Array(text('An `operationId` of `/openapi.json`.', 'listAgents'), {
@@ -182,6 +202,7 @@ export const Me = Type.Object(
       Type.Object(
         {
           id: text('Id of the session.', EXAMPLE_ID.session),
+          method,
           expires_at: timestamp('When it ends at the latest.'),
           may_register_until: nullable(
             timestamp('Until when it may register one passkey without confirmation; null: it may not.'),

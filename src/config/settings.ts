@@ -16,6 +16,8 @@ import { ReceiverSchema } from './notify-schema.ts'
 import { compilePolicies, type PolicyEntry } from './policies.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
+import { checkSso, type SsoEntry } from './sso.ts'
+import { SsoSchema } from './sso-schema.ts'
 import {
   parseAudience,
   parseCidr,
@@ -384,8 +386,23 @@ const notify = {
   ),
 }
 
+const ssoMeta = {
+  description: 'Providers of single sign-on (OpenID Connect) by which people log in at the console.',
+  default: [],
+  'x-reload': true,
+  'x-shared': true,
+  'x-sources': ['file'],
+} as const satisfies Meta
+const sso = {
+  sso: setting(
+    ssoMeta,
+    Type.Array(SsoSchema, { ...ssoMeta, maxItems: 20 }),
+    (entries: readonly SsoEntry[], report) => checkSso(entries, report),
+  ),
+}
+
 /**
  * Every setting by its name in the file; those of `limits` with their dotted path. Each says whether a reload applies it
  * (`x-reload`): what applies it is a part of `app/reload.ts`.
  */
-export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies, ...notify }
+export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies, ...notify, ...sso }

@@ -3,6 +3,7 @@ import type { Caller } from '../../../core/caller.ts'
 import { coversAny, isAdminScope } from '../../../domain/scope.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
+import { presentIdentity } from './present-people.ts'
 
 export function meRoutes(http: Http): void {
   const { core } = http
@@ -26,11 +27,13 @@ export function meRoutes(http: Http): void {
           id: caller.operatorId,
           name: operator?.name ?? caller.actor,
           email: caller.email,
+          sso: operator === undefined ? null : presentIdentity(operator),
           scopes: caller.scopes.filter(isAdminScope),
           backend_scopes: caller.scopes.filter((scope) => !isAdminScope(scope)),
           operations,
           session: {
             id: caller.session.id,
+            method: caller.session.method,
             expires_at: timestamp(caller.session.expiresAt),
             may_register_until: timestampOrNull(caller.session.mayRegisterUntil),
           },
