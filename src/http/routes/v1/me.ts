@@ -22,12 +22,13 @@ export function meRoutes(http: Http): void {
         }
       case 'operator': {
         const operator = await core.store.operators.findLiving(caller.operatorId)
+        const sso = operator && presentIdentity(operator)
         return {
           kind: 'operator',
           id: caller.operatorId,
           name: operator?.name ?? caller.actor,
-          email: caller.email,
-          sso: operator === undefined ? null : presentIdentity(operator),
+          ...(caller.email === null ? {} : { email: caller.email }),
+          ...(sso && { sso }),
           scopes: caller.scopes.filter(isAdminScope),
           backend_scopes: caller.scopes.filter((scope) => !isAdminScope(scope)),
           operations,
@@ -58,7 +59,7 @@ function isAdmitted({ access, scope }: Route, caller: Caller): boolean {
     case 'agent':
       return caller.kind === 'agent'
     case 'session':
-      return caller.kind === 'operator'
+      return caller.kind === 'operator' && caller.method === 'session'
     case 'reader':
       return true
     case 'admin':
