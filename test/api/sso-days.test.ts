@@ -178,6 +178,20 @@ test('ten failures a minute with one login; a hundred in all', async () => {
   expect(others).toBeLessThan(180)
 })
 
+test('300 logins begin a minute in one network', async () => {
+  for (const [method, path] of [
+    ['GET', '/v1/console/login'],
+    ['POST', '/v1/console/login/sso'],
+  ] as const) {
+    const body = method === 'GET' ? undefined : { provider: 'none' }
+    let sent = 0
+    while ((await callAsPage(app, method, path, body)).status !== 429) sent += 1
+    expect(sent).toBeGreaterThanOrEqual(300)
+    // Some come back while they are sent.
+    expect(sent).toBeLessThan(450)
+  }
+})
+
 test('without an entry, or with the console off, there is nothing of it', async () => {
   const none = await startSsoApp([])
   const off = await startSsoApp([await provider.entry(directory)], { argv: { console: 'off' } })
