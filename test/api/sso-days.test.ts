@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Reply, startApp, type TestApp } from '../support/app.ts'
+import { makeCertificates } from '../support/certificates.ts'
 import { callAsPage, newPerson } from '../support/person.ts'
 import { attempt, begin, finish, logIn, NAME, startSsoApp } from '../support/sso-person.ts'
 import { type SsoServer, startSsoServer } from '../support/sso-server.ts'
@@ -142,6 +143,28 @@ test('a loopback address needs "local", whatever its name resolves to', async ()
     expect(other.logged()).toContain('refused address 127.0.0.1')
   } finally {
     await other.close()
+  }
+})
+
+test('a provider with a certificate of an authority of our own needs ca_file', async () => {
+  const { server, ca } = makeCertificates(directory)
+  const secure = await startSsoServer({ tls: server })
+  const entry = await secure.entry(directory)
+  const other = await startSsoApp([
+    { ...entry, ca_file: ca },
+    {
+      ...(await provider.entry(directory)),
+      issuer: secure.issuer.replace('localhost', '127.0.0.1'),
+      name: 'Without',
+    },
+  ])
+  try {
+    await begin(other)
+    const refused = await callAsPage(other, 'POST', '/v1/console/login/sso', { provider: 'Without' })
+    expect(codeOf(refused)).toEqual([503, 'backend_unavailable'])
+  } finally {
+    await other.close()
+    await secure.close()
   }
 })
 
