@@ -47,9 +47,18 @@ afterAll(async () => {
   if (directory !== undefined) await rm(directory, { recursive: true })
 })
 
+/** Nobody is logged in here, as in a browser that was just installed. */
+const forget = async () => {
+  await mine.context.clearCookies()
+  await page.goto(`${origin}/console`)
+  await page.evaluate(() => {
+    localStorage.clear()
+    sessionStorage.clear()
+  })
+}
 const logInButton = () => button(page, 'Log in with Company (single sign-on)')
 const logIn = async (subject: string) => {
-  // A new browser for the provider, which would remember who was there.
+  // The provider would remember who was there.
   await mine.context.clearCookies({ domain: '127.0.0.1' })
   provider.user = subject
   await logInButton().click()
@@ -58,10 +67,9 @@ const newest = async (action: string) =>
   (await app.local.get(`/v1/admin/audit?action=${action}&limit=1`)).body[0]
 
 test('a provider that is away, one that refuses, and groups that give nothing are said with the next step', async () => {
+  await forget()
   await page.goto(`${origin}/console/agents?q=ci`)
-  provider.before = () => {
-    throw new Error('away')
-  }
+  provider.before = () => Promise.reject(new Error('away'))
   await logInButton().click()
   await page
     .getByRole('alert')
@@ -69,6 +77,8 @@ test('a provider that is away, one that refuses, and groups that give nothing ar
     .waitFor()
   await button(page, 'Log in with a passkey').waitFor()
   provider.before = () => undefined
+  // The server asks it again after some seconds.
+  app.advance(10_000)
 
   await logIn('')
   await page.getByRole('heading', { name: 'The login has failed' }).waitFor()
@@ -91,13 +101,14 @@ test('a provider that is away, one that refuses, and groups that give nothing ar
 })
 
 test('logs in, is back where they wanted to go, and confirms by another login in a second tab', async () => {
+  await forget()
   await page.goto(`${origin}/console/operators?sort=x`)
   await logIn(SUBJECT)
   await frameOf(page).getByText('carol@company.example').waitFor()
   expect(page.url()).toBe(`${origin}/console/operators?sort=x`)
   expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
   expect(await mine.context.cookies(origin)).toMatchObject([{ name: 'mayfly', sameSite: 'Strict' }])
-  await page.getByRole('row').filter({ hasText: 'Carol' }).getByText('Company').waitFor()
+  await page.getByRole('row').filter({ hasText: 'Carol' }).getByText('Company (single sign-on)').waitFor()
 
   await button(page, 'Invite…').click()
   await page.getByText('You confirm by logging in again at Company.').waitFor()
@@ -137,13 +148,12 @@ test('logs in, is back where they wanted to go, and confirms by another login in
 })
 
 test('has neither passkeys nor scopes to change, and is named by issuer and subject without an address', async () => {
+  await forget()
   await page.goto(`${origin}/console/me`)
-  await page.getByText('Company (single sign-on)').waitFor()
-  await page.getByText('by single sign-on, from 127.0.0.1').waitFor()
-  expect(await page.getByRole('heading', { name: 'Passkeys' }).count()).toBe(0)
-  await button(page, 'Log out').click()
   provider.people.set(SUBJECT, { groups: 'admins', email: 'carol@company.example', email_verified: false })
   await logIn(SUBJECT)
+  await page.getByText('by single sign-on, from 127.0.0.1').waitFor()
+  expect(await page.getByRole('heading', { name: 'Passkeys' }).count()).toBe(0)
   const who = `${provider.issuer} / ${SUBJECT}`
   await frameOf(page).getByText(who).waitFor()
   await page.goto(`${origin}/console/operators`)

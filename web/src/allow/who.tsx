@@ -11,7 +11,7 @@ export function Who() {
   return (
     <p className="text-muted [overflow-wrap:anywhere]">
       You are {visible(me.name ?? '')} ({visible(whoOf(me))}). A command that you allow administers Mayfly as
-      you. It is logged out with this session, <Time at={me.session?.expires_at} /> at the latest.
+      you. It is logged out when you end this session, and <Time at={me.session?.expires_at} /> at the latest.
     </p>
   )
 }

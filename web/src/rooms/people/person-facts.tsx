@@ -14,7 +14,7 @@ import { Time } from '../../ui/time.tsx'
 export function PersonFacts({ person }: { readonly person: Operator }) {
   const isMe = useMe()?.id === person.id
   const { email, sso } = person
-  const from = sso != null && <span className="text-xs text-muted">from the groups at the last login</span>
+  const from = sso != null && <div className="text-xs text-muted">from the groups at the last login</div>
   return (
     <Facts>
       {email !== null && (
