@@ -137,8 +137,9 @@ test('logs in, is back where they wanted to go, and confirms by another login in
   provider.user = SUBJECT
   const right = mine.context.waitForEvent('page')
   await again.getByRole('link', { name: 'Open it again' }).click()
-  await right
-  await page.getByText('erin@example.com').first().waitFor()
+  const tab = await right
+  // It closes itself.
+  if (!tab.isClosed()) await tab.waitForEvent('close')
   await page.getByRole('heading', { name: 'The link for erin@example.com' }).waitFor()
   expect(await newest('operator.invited')).toMatchObject({
     actor: 'operator:carol@company.example',
