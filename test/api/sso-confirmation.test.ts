@@ -160,7 +160,7 @@ describe('a confirmation by another login', () => {
   test('is no login: it starts no session, and a login confirms nothing', async () => {
     const { challenge } = await ask(invite())
     const reply = await confirm(challenge)
-    expect(reply.headers.get('set-cookie')).not.toContain('__Host-mayfly')
+    expect(reply.headers.get('set-cookie')).not.toContain('__Host-mayfly=')
     expect(codeOf(await confirm(challenge))).toEqual([409, 'conflict'])
     const begun = await callAsPage(app, 'POST', '/v1/console/confirm/sso', { challenge })
     expect(codeOf(begun)).toEqual([401, 'unauthorized'])

@@ -191,7 +191,7 @@ test('a reload takes other groups and another provider, for the logins after it'
 test('ten failures a minute with one login; a hundred in all', async () => {
   const path = '/v1/console/login/sso/finish'
   const send = (cookie: string) =>
-    callAsPage(app, 'POST', path, { parameters: 'code=x' }, { cookie: `mayfly-sso-state=${cookie}` })
+    callAsPage(app, 'POST', path, { parameters: 'code=x' }, { cookie: `__Host-mayfly-sso-state=${cookie}` })
   for (let n = 0; n < 10; n += 1) expect((await send('one')).status).toBe(401)
   expect(codeOf(await send('one'))).toEqual([429, 'rate_limited'])
   let others = 0

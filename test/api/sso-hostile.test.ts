@@ -41,7 +41,7 @@ describe('a hostile answer', () => {
   const refused = async (reply: Reply, reason: keyof typeof SAID) => {
     expect(codeOf(reply)).toEqual([401, 'unauthorized'])
     expect(setCookie(reply, '__Host-mayfly')).toBeUndefined()
-    expect(stateOf(reply)).toBe('mayfly-sso-state=')
+    expect(stateOf(reply)).toBe('__Host-mayfly-sso-state=')
     expect(reply.body.error.message).toContain(SAID[reason])
   }
 
@@ -149,7 +149,7 @@ describe('a hostile answer', () => {
     ['without the cookie', () => ''],
     ['with a changed cookie', (cookie) => `${cookie.slice(0, -3)}AAA`],
     ['with two cookies', (cookie) => `${cookie}; ${cookie}`],
-    ['with a cookie that is plain', () => 'mayfly-sso-state={}'],
+    ['with a cookie that is plain', () => '__Host-mayfly-sso-state={}'],
   ])('%s', async (_, change) => {
     provider.user = 'alice'
     const { url, cookie } = await begin(app)

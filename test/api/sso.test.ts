@@ -41,7 +41,7 @@ describe('a login', () => {
     expect(ways.body).toEqual({ sso: [{ name: NAME }, { name: OTHER }] })
     const alice = await logIn(app, provider, 'alice')
     expect(Object.keys(alice.reply.body)).toEqual(['key', 'expires_at'])
-    expect(stateOf(alice.reply)).toBe('mayfly-sso-state=')
+    expect(stateOf(alice.reply)).toBe('__Host-mayfly-sso-state=')
     const me = (await alice.call('GET', ME)).body
     expect(me).toMatchObject({
       name: 'Alice',
@@ -77,7 +77,7 @@ describe('a login', () => {
     })
     const cookie = reply.headers.get('set-cookie') ?? ''
     expect(cookie).toMatch(
-      /^mayfly-sso-state=s1\.1\.[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+      /^__Host-mayfly-sso-state=s1\.1\.[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
     )
     expect(cookie).not.toContain(query['state'])
   })

@@ -13,7 +13,8 @@ export function setCookie(reply: Reply, name: string): string | undefined {
     .find((line) => line.startsWith(`${name}=`))
   return found?.split(';')[0]
 }
-const STATE = 'mayfly-sso-state'
+/** The issuer of these servers is `https`. */
+const STATE = '__Host-mayfly-sso-state'
 export const stateOf = (reply: Reply) => setCookie(reply, STATE) ?? ''
 export const NAME = 'Example SSO'
 export const OTHER = 'Other SSO'

@@ -11,7 +11,8 @@ import { addRoute, type Http } from '../../routing/route.ts'
 import { readCookie, requireOwnPage, setCookie } from '../../routing/session-request.ts'
 import { timestamp } from '../wire.ts'
 
-const STATE = 'mayfly-sso-state'
+/** With the prefix only this host can set it, over TLS, for all of its paths (RFC 6265bis §4.1.3.2). */
+const stateName = ({ isSecure }: RelyingParty) => (isSecure ? '__Host-mayfly-sso-state' : 'mayfly-sso-state')
 
 export function ssoLoginRoutes(http: Http): void {
   const { core } = http
@@ -30,7 +31,7 @@ export function ssoLoginRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/console/login/sso/finish', async ({ actor, request, reply, body }) => {
     requireOwnPage(request)
-    const cookie = readCookie(request.headers.cookie, STATE)
+    const cookie = readCookie(request.headers.cookie, stateName(relyingParty))
     setState(reply, relyingParty, '', 0)
     const finished = await finishSso(core, { cookie, parameters: body.parameters }, actor.origin)
     if ('confirmed' in finished) return finished
@@ -46,7 +47,8 @@ export function ssoLoginRoutes(http: Http): void {
 }
 
 /** The browser comes back from another site; what it then sends comes from our own page again. */
-function setState(reply: FastifyReply, { isSecure }: RelyingParty, value: string, seconds: number): void {
-  const secure = isSecure ? '; Secure' : ''
-  reply.header('set-cookie', `${STATE}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`)
+function setState(reply: FastifyReply, party: RelyingParty, value: string, seconds: number): void {
+  const secure = party.isSecure ? '; Secure' : ''
+  const cookie = `${stateName(party)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`
+  reply.header('set-cookie', cookie)
 }
