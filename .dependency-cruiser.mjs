@@ -134,6 +134,7 @@ export default {
         oauth: ['audit', 'credentials'],
         server: ['audit'],
         sessions: ['audit', 'authentication'],
+        'command-logins': ['audit', 'sessions'],
         operators: ['audit', 'authentication', 'agents', 'sessions'],
         live: ['audit', 'authentication', 'sessions'],
       },

@@ -134,20 +134,32 @@ export const SessionQuery = Type.Object(
   { additionalProperties: false },
 )
 
+const loginMethod = Type.String({
+  enum: ['link', 'invitation', 'passkey', 'sso', 'browser', 'device'],
+  description:
+    'How they logged in. `browser` and `device` are commands, allowed in a browser on the same machine, or by a code.',
+})
+
 export const Session = Type.Object(
   {
     id: text('Id of the session.', EXAMPLE_ID.session),
     operator_id: operatorId('Whose it is.'),
     email: nullable(text('Their e-mail address.', EXAMPLE_EMAIL)),
-    method: Type.String({
-      enum: ['link', 'invitation', 'passkey'],
-      description: 'How they logged in.',
-    }),
+    method: loginMethod,
     created_at: timestamp('When it began.'),
     last_used: timestamp('When it was last used, to the minute.'),
-    expires_at: timestamp('When it ends at the latest; it ends after 30 minutes without use.'),
+    expires_at: timestamp(
+      'When it ends at the latest; that of a browser also ends after 30 minutes without use.',
+    ),
     ip_address: nullable(text('Where the login came from.', '192.0.2.7')),
-    user_agent: nullable(text('The browser, as it calls itself.', 'Mozilla/5.0')),
+    user_agent: nullable(text('The browser or command, as it calls itself.', 'Mozilla/5.0')),
+    host: nullable(text('Of a command: the host that it runs on, as it says.', 'laptop')),
+    allowed_by: nullable(
+      text(
+        'Of a command: the session that allowed it, and that ends it when somebody ends that one.',
+        EXAMPLE_ID.session,
+      ),
+    ),
     current: flag('Whether this request belongs to it.'),
   },
   { title: 'Session' },
@@ -182,12 +194,13 @@ export const Me = Type.Object(
       Type.Object(
         {
           id: text('Id of the session.', EXAMPLE_ID.session),
+          method: loginMethod,
           expires_at: timestamp('When it ends at the latest.'),
           may_register_until: nullable(
             timestamp('Until when it may register one passkey without confirmation; null: it may not.'),
           ),
         },
-        { description: 'Of an operator: the session.' },
+        { description: 'Of an operator: the session of the browser or of the command.' },
       ),
     ),
   },

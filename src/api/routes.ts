@@ -1,6 +1,7 @@
 import { ADMIN } from './routes/admin.ts'
 import { ADMIN_SERVER } from './routes/admin-server.ts'
 import { API_V1 } from './routes/api-v1.ts'
+import { COMMANDS } from './routes/commands.ts'
 import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
 import { PEOPLE } from './routes/people.ts'
@@ -20,7 +21,8 @@ export const ROUTES: typeof ROOT &
   typeof ADMIN &
   typeof ADMIN_SERVER &
   typeof LIVE &
-  typeof PEOPLE = {
+  typeof PEOPLE &
+  typeof COMMANDS = {
   ...ROOT,
   ...OAUTH,
   ...API_V1,
@@ -29,6 +31,7 @@ export const ROUTES: typeof ROOT &
   ...ADMIN_SERVER,
   ...LIVE,
   ...PEOPLE,
+  ...COMMANDS,
 }
 
 export type RouteName = keyof typeof ROUTES

@@ -261,6 +261,13 @@ const behaviour = {
     default: 'on',
     'x-argument': '<on|off>',
   }),
+  operator_login: oneOf(['on', 'off'], {
+    description:
+      '`on`: operators log in with the command, which their browser allows; `off`: no command acts as an operator. Always off where `console` is.',
+    default: 'on',
+    'x-argument': '<on|off>',
+    'x-shared': true,
+  }),
   revoke_undelivered: flag({
     description: 'Revoke a credential if the caller disconnects before the response is written.',
     default: true,

@@ -1,5 +1,6 @@
 import { CHALLENGE_MS, CHALLENGES_PER_MINUTE, MINUTE_MS } from '../domain/limits.ts'
 import { confirmedText } from '../domain/people/canonical-request.ts'
+import { isCommand } from '../domain/people/session.ts'
 import { Problem } from '../domain/problems.ts'
 import { isAdminScope } from '../domain/scope.ts'
 import { assertionOptions, newNonce, sha256 } from '../keys/webauthn.ts'
@@ -10,12 +11,20 @@ import { takeOrRefuse } from './rates.ts'
 type Parts = Pick<Core, 'store' | 'settings' | 'rates'>
 
 /**
- * For an act that cannot be undone, or that gives power. Throws `confirmation_required` for an operator who has not
- * confirmed exactly this request with a passkey; agents and the local host pass.
+ * For an act that cannot be undone. Throws `confirmation_required` for an operator who has not confirmed exactly this request;
+ * agents and the local host pass, and so does a command for some minutes after its login.
  */
 export async function requireConfirmed(core: Parts, { caller }: Actor): Promise<void> {
   if (caller.kind !== 'operator' || caller.confirmation !== undefined) return
+  const { confirmedUntil } = caller.session
+  if (confirmedUntil !== null && confirmedUntil > core.store.now()) return
   throw await confirmationRequired(core, caller)
+}
+
+/** The same for an act that gives power over this server: `refuseCommand`, too. */
+export async function requireConfirmedPower(core: Parts, actor: Actor): Promise<void> {
+  refuseCommand(actor)
+  await requireConfirmed(core, actor)
 }
 
 /** The same for an act that gives these scopes, if one of them is an admin scope. */
@@ -24,7 +33,19 @@ export async function requireConfirmedScopes(
   actor: Actor,
   scopes: readonly string[],
 ): Promise<void> {
-  if (scopes.some(isAdminScope)) await requireConfirmed(core, actor)
+  if (scopes.some(isAdminScope)) await requireConfirmedPower(core, actor)
+}
+
+/**
+ * What gives power must be confirmed byte for byte, and the token of a command is a file on a laptop. Throws `not_allowed`
+ * for a command, however fresh its login is.
+ */
+export function refuseCommand({ caller }: Actor): void {
+  if (caller.kind === 'operator' && isCommand(caller.session))
+    throw new Problem('not_allowed', {
+      message:
+        "The login of a command may not do this: do it in the console, or on the server's machine over admin.sock.",
+    })
 }
 
 /**
@@ -37,6 +58,11 @@ export async function confirmationRequired(
   message?: string,
 ): Promise<Problem> {
   if (asked === undefined) throw new Error('a route that may need a confirmation is not marked with it')
+  if (isCommand(session))
+    return new Problem('confirmation_required', {
+      message: 'The login of this command is too old for this: log in again, and repeat the request.',
+      options: { command: true },
+    })
   const { relyingParty } = core.settings
   const said = message === undefined ? {} : { message }
   const passkeys = (await core.store.operators.passkeysOf(operatorId)).filter(

@@ -67,6 +67,8 @@ export interface Settings {
   readonly relyingParty: RelyingParty
   /** `off`: nobody logs in with a browser here, and no session counts. */
   readonly console: 'on' | 'off'
+  /** `off`: no command logs in as an operator, and no token of one counts. Always `off` without the console. */
+  readonly operatorLogin: 'on' | 'off'
   readonly accessTokenTtlMs: number
   /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]

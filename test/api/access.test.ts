@@ -22,6 +22,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /backends/:backend/revoked': 'public',
   'GET /backends/:backend/token': 'public',
   'POST /oauth/token': 'public',
+  'POST /oauth/device_authorization': 'public',
   'POST /oauth/introspect': 'public',
   'POST /oauth/revoke': 'public',
   'POST /api/v1/credentials': 'agent',
@@ -105,6 +106,9 @@ const NEEDED: Record<RouteName, string> = {
   'POST /v1/console/logout': 'session',
   'POST /v1/console/passkeys/options': 'session',
   'POST /v1/console/passkeys': 'session',
+  'POST /v1/console/commands/look': 'session',
+  'POST /v1/console/commands/allow': 'session',
+  'POST /v1/console/commands/deny': 'session',
   'GET /console': 'public',
   'GET /console/assets/:file': 'public',
 }

@@ -11,7 +11,7 @@ import { requireHeld } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
-import { requireConfirmed, requireConfirmedScopes } from '../confirm.ts'
+import { refuseCommand, requireConfirmedPower, requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { endEntry } from '../sessions/end-session.ts'
@@ -28,7 +28,7 @@ export interface OperatorChanges {
 
 /**
  * Takes effect on all nodes at once. Nobody gives more than they hold. Throws `operator_not_found`, `invalid_request`,
- * `conflict`, `insufficient_scope` and `confirmation_required`.
+ * `conflict`, `insufficient_scope`, `confirmation_required`, and `not_allowed` for a command.
  */
 export async function changeOperator(
   core: Parts,
@@ -52,6 +52,7 @@ export async function changeOperator(
   const added = all.filter((scope) => !coversAny(old, scope))
   requireHeld(core, actor, added, Number.POSITIVE_INFINITY)
   const other = await requireAnother(core, actor, before, holdsAllAdmin(after.scopes))
+  refuseCommand(actor)
   await requireConfirmedScopes(core, actor, added)
   const details = {
     operator_id: before.id,
@@ -80,7 +81,7 @@ const changedMeanwhile = () =>
 export async function deleteOperator(core: Parts, actor: Actor, named: string): Promise<void> {
   const operator = await findOperator(core, named)
   const other = await requireAnother(core, actor, operator, false)
-  await requireConfirmed(core, actor)
+  await requireConfirmedPower(core, actor)
   const sessions = await core.store.sessions.of(operator.id)
   const details = { operator_id: operator.id, email: operator.email }
   const outcome = await commit(

@@ -1,6 +1,7 @@
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { type AskedRequest, confirmedText } from '../../domain/people/canonical-request.ts'
 import type { Confirmation } from '../../domain/people/confirmation.ts'
+import { isCommand } from '../../domain/people/session.ts'
 import { decodeBase64url } from '../../keys/base64url.ts'
 import {
   type AssertionAnswer,
@@ -28,7 +29,8 @@ export async function confirmRequest(
   header: string | undefined,
 ): Promise<Actor<OperatorCaller>> {
   const caller = { ...actor.caller, asked }
-  if (header === undefined) return { ...actor, caller }
+  // A command is given no challenge: its login counts for a while (`core/confirm.ts`).
+  if (header === undefined || isCommand(caller.session)) return { ...actor, caller }
   const subject = `operator ${caller.operatorId}`
   requireLoginRate(core, subject, actor.origin.ipAddress)
   const answer = readHeader(header)

@@ -41,11 +41,12 @@ export async function startSession(
     const operator = await core.store.operators.findLiving(operatorId)
     if (operator === undefined) return undefined
     const started = await newSession(core, operator, login, origin)
-    const tooMany = (await core.store.sessions.of(operatorId)).slice(0, 1 - MAX_SESSIONS)
+    const all = await core.store.sessions.of(operatorId)
+    const tooMany = all.slice(0, 1 - MAX_SESSIONS)
     const own = [...login.steps, core.store.operators.logIn(operator, started.session.createdAt)]
     const outcome = await core.store.commit([
       ...own,
-      ...tooMany.flatMap((one) => endSteps(core, started.actor, one, operator, 'too_many')),
+      ...endSteps(core, started.actor, tooMany, { all, operator }, 'too_many'),
       ...startSteps(core, started, operator.joinedAt === null),
     ])
     if (outcome.done) {

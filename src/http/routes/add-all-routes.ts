@@ -20,6 +20,7 @@ import { adminPluginRoutes } from './v1/admin-plugins.ts'
 import { adminPolicyRoutes } from './v1/admin-policies.ts'
 import { adminServerRoutes, type ServerParts } from './v1/admin-server.ts'
 import { adminTokenRoutes } from './v1/admin-tokens.ts'
+import { consoleCommandRoutes } from './v1/console-commands.ts'
 import { consoleLoginRoutes } from './v1/console-logins.ts'
 import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
@@ -67,6 +68,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   meRoutes(http)
   if (settings.console === 'on') {
     consoleLoginRoutes(http)
+    consoleCommandRoutes(http)
     consolePageRoutes(http, consoleFiles)
   } else refuseConsole(http)
 }

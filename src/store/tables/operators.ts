@@ -137,9 +137,13 @@ function passkeys({ build, read }: Engine) {
           .where('counter', '=', counter),
         1,
       ),
-    /** Refused when it is gone. The sessions that it started end. */
+    /**
+     * Refused when it is gone. The sessions that it started end, then the commands that these allowed: a login of a command
+     * holds the session that allows it until it is there.
+     */
     removePasskey: (id: string): Step[] => [
       run(build.deleteFrom('passkeys').where('id', '=', id), 1),
+      run(build.deleteFrom('sessions').where('passkey_id', '=', id).where('allowed_by', 'is', null), 'any'),
       run(build.deleteFrom('sessions').where('passkey_id', '=', id), 'any'),
     ],
   }

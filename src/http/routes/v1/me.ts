@@ -25,12 +25,13 @@ export function meRoutes(http: Http): void {
           kind: 'operator',
           id: caller.operatorId,
           name: operator?.name ?? caller.actor,
-          email: caller.email,
+          ...(caller.email === null ? {} : { email: caller.email }),
           scopes: caller.scopes.filter(isAdminScope),
           backend_scopes: caller.scopes.filter((scope) => !isAdminScope(scope)),
           operations,
           session: {
             id: caller.session.id,
+            method: caller.session.method,
             expires_at: timestamp(caller.session.expiresAt),
             may_register_until: timestampOrNull(caller.session.mayRegisterUntil),
           },
@@ -55,7 +56,7 @@ function isAdmitted({ access, scope }: Route, caller: Caller): boolean {
     case 'agent':
       return caller.kind === 'agent'
     case 'session':
-      return caller.kind === 'operator'
+      return caller.kind === 'operator' && caller.method === 'session'
     case 'reader':
       return true
     case 'admin':

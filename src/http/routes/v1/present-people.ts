@@ -28,6 +28,8 @@ export function presentSession(session: SessionView) {
     expires_at: timestamp(session.expiresAt),
     ip_address: session.ipAddress,
     user_agent: session.userAgent,
+    host: session.host,
+    allowed_by: session.allowedBy,
     current: session.isOwn,
   }
 }
