@@ -1,4 +1,4 @@
-import type { Client, Discovery } from '../../client/client.ts'
+import type { Client } from '../../client/client.ts'
 import { isSameAddress } from '../../client/same-address.ts'
 import { CliError, EXIT, unexpectedReply } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
@@ -16,15 +16,13 @@ export interface Offer {
   readonly authorizationEndpoint: string
 }
 
-type Announced = Discovery & { readonly authorization_endpoint?: string }
-
 /** The server as it is now: a new login does not depend on what an old one remembers. */
 const asNew = (target: Target): Target => ({ ...target, profile: undefined })
 
 /** Whether persons may log in with the command. Throws `UnreachableError` and `MayflyError`. */
 export async function isOffered(context: Context, target: Target): Promise<boolean> {
   const client = await clientFor(context, asNew(target), { kind: 'none' })
-  return ((await client.discovery()) as Announced).authorization_endpoint !== undefined
+  return (await client.discovery()).authorization_endpoint !== undefined
 }
 
 /**
@@ -38,7 +36,7 @@ export async function readOffer(
   { method, given }: { readonly method: OperatorMethod; readonly given: string | undefined },
 ): Promise<Offer> {
   const client = await clientFor(context, asNew(target), { kind: 'none' })
-  const { issuer: announced, authorization_endpoint: endpoint } = (await client.discovery()) as Announced
+  const { issuer: announced, authorization_endpoint: endpoint } = await client.discovery()
   if (endpoint === undefined) throw notOffered(target)
   const command = `mayfly login --${method}`
   const issuer = await settleIssuer(context, target, { announced, given, command })
