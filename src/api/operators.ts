@@ -36,13 +36,28 @@ export const OperatorRef = Type.Object({
 })
 const operatorId = (description: string) => text(description, EXAMPLE_ID.operator)
 
+const SsoIdentity = Type.Object(
+  {
+    provider: text('Name of the provider by which they last logged in.', 'Example SSO'),
+    issuer: text('Its issuer.', 'https://login.example.com'),
+    subject: text('Who they are there.', '248289761001'),
+  },
+  { description: 'Of a person of single sign-on: who they are at their provider.' },
+)
+
 export const Operator = Type.Object(
   {
     id: operatorId('Id of the operator.'),
-    email: text('Their e-mail address, in lower case.', EXAMPLE_EMAIL),
+    email: nullable(
+      text(
+        'Their e-mail address, in lower case; null: their provider of single sign-on has not verified one.',
+        EXAMPLE_EMAIL,
+      ),
+    ),
     name: text('Their name.', 'Alice'),
-    scopes: shownScopes('Their admin scopes.'),
-    backend_scopes: shownScopes('The scopes of backends that they may grant to agents.'),
+    sso: nullable(SsoIdentity),
+    scopes: shownScopes('Their admin scopes; of a person of single sign-on, those of their last login.'),
+    backend_scopes: shownScopes('The scopes of backends that they may grant to agents, likewise.'),
     created_at: timestamp('When they were invited, or created.'),
     created_by: text('Who invited them: an actor, as in the audit.', 'operator:bob@example.com'),
     joined_at: nullable(timestamp('When they first logged in; null: not yet.')),
@@ -184,7 +199,10 @@ export const Me = Type.Object(
     kind: Type.String({ enum: ['agent', 'operator', 'local'], description: 'What the caller is.' }),
     id: Type.Optional(text('Id of the agent or operator; absent for the local host.', EXAMPLE_ID.operator)),
     name: Type.Optional(text('Its name.', 'Alice')),
-    email: Type.Optional(text('Of an operator: the e-mail address.', EXAMPLE_EMAIL)),
+    email: Type.Optional(
+      text('Of an operator: the e-mail address. Absent where none is verified.', EXAMPLE_EMAIL),
+    ),
+    sso: Type.Optional(SsoIdentity),
     scopes: shownScopes('What the caller holds; of an operator, the admin scopes.'),
     backend_scopes: Type.Optional(shownScopes('Of an operator: what they may grant to agents.')),
     operations: Type.Array(text('An `operationId` of `/openapi.json`.', 'listAgents'), {

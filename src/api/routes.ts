@@ -6,6 +6,7 @@ import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
 import { PEOPLE } from './routes/people.ts'
 import { ROOT } from './routes/root.ts'
+import { SSO } from './routes/sso.ts'
 import { V1 } from './routes/v1.ts'
 
 export type { Route, RouteRule } from './routes/route.ts'
@@ -22,6 +23,7 @@ export const ROUTES: typeof ROOT &
   typeof ADMIN_SERVER &
   typeof LIVE &
   typeof PEOPLE &
+  typeof SSO &
   typeof COMMANDS = {
   ...ROOT,
   ...OAUTH,
@@ -31,6 +33,7 @@ export const ROUTES: typeof ROOT &
   ...ADMIN_SERVER,
   ...LIVE,
   ...PEOPLE,
+  ...SSO,
   ...COMMANDS,
 }
 

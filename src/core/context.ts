@@ -21,6 +21,7 @@ import type {
   Notifier,
   Overdue,
   PluginHost,
+  SsoProviders,
 } from './parts.ts'
 import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
@@ -49,6 +50,7 @@ export interface Core {
   readonly overdue: Overdue
   readonly notifier: Notifier
   readonly feed: Feed
+  readonly sso: SsoProviders
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log

@@ -19,6 +19,7 @@ import type { PluginHost } from './parts.ts'
 import { createQuotas } from './quotas.ts'
 import { createRates } from './rates.ts'
 import { createSerialize } from './serialize.ts'
+import { createSsoProviders } from './sessions/sso-providers.ts'
 import { createSnapshot } from './snapshot.ts'
 
 /** The parts of core. The caller closes them. */
@@ -57,6 +58,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     health: createHealth({ log, now: () => store.now() }),
     notifier: createNotifier({ store, ids, log }),
     feed: createFeed({ store, callers, log }),
+    sso: createSsoProviders(),
   }
   const { plugins, ...kinds } = await openKinds(begun)
   const backends = createRegistry({

@@ -97,6 +97,8 @@ export const DEVICE_LOGINS_PER_MINUTE = 10
 export const CHALLENGE_MS = 5 * MINUTE_MS
 /** Challenges that one session is given. */
 export const CHALLENGES_PER_MINUTE = 60
+/** A login under way at a provider of single sign-on. */
+export const SSO_STATE_MS = 10 * MINUTE_MS
 /** Failed logins and confirmations, per operator or link and address, and per address. */
 export const LOGIN_FAILURES_PER_MINUTE = 10
 export const LOGIN_FAILURES_PER_ADDRESS = 100

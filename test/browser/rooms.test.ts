@@ -92,6 +92,7 @@ async function fill(): Promise<void> {
     '/console/operators/alice@example.com',
     '/console/settings',
     '/console/me',
+    '/console/allow',
   )
 }
 

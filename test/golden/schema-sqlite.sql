@@ -83,8 +83,26 @@ CREATE TABLE challenges (
     session_id text NOT NULL,
     nonce text NOT NULL,
     made_at integer NOT NULL,
-    expires_at integer NOT NULL,
+    expires_at integer NOT NULL, answer text,
     PRIMARY KEY (challenge)
+  ) STRICT;
+CREATE TABLE command_logins (
+    code_hash text NOT NULL,
+    kind text NOT NULL,
+    user_code_hash text,
+    state text NOT NULL,
+    host text NOT NULL,
+    ip_address text,
+    user_agent text,
+    operator_id text,
+    session_id text,
+    redirect_uri text,
+    code_challenge text,
+    polled_at integer,
+    poll_ms integer,
+    created_at integer NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (code_hash)
   ) STRICT;
 CREATE TABLE credentials (
     id text NOT NULL,
@@ -169,7 +187,7 @@ CREATE TABLE meta (
   ) STRICT;
 CREATE TABLE operators (
     id text NOT NULL,
-    email text NOT NULL,
+    email text,
     name text NOT NULL,
     scopes text NOT NULL,
     backend_scopes text NOT NULL,
@@ -180,6 +198,9 @@ CREATE TABLE operators (
     joined_at integer,
     last_login_at integer,
     ended_at integer,
+    provider text,
+    issuer text,
+    subject text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE passkeys (
@@ -235,7 +256,7 @@ CREATE TABLE sessions (
     expires_at integer NOT NULL,
     may_register_until integer,
     ip_address text,
-    user_agent text,
+    user_agent text, allowed_by text, host text, scopes text, backend_scopes text, confirmed_until integer,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE signing_keys (
@@ -272,6 +293,8 @@ CREATE INDEX audit_backend ON audit (backend, action, id);
 CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL;
 CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped');
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
+CREATE INDEX command_logins_expiry ON command_logins (expires_at);
+CREATE UNIQUE INDEX command_logins_user_code ON command_logins (user_code_hash) WHERE user_code_hash IS NOT NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX credentials_living ON credentials (agent_id, id, ended_at) WHERE ended_at IS NULL;
 CREATE INDEX credentials_open ON credentials (state, id) WHERE settled_at IS NULL;
@@ -286,7 +309,8 @@ CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT N
 CREATE INDEX enrollments_status ON enrollments (status, id);
 CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
-CREATE UNIQUE INDEX operators_living_email ON operators (email) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX operators_living_email ON operators (email) WHERE ended_at IS NULL AND issuer IS NULL;
+CREATE UNIQUE INDEX operators_living_subject ON operators (issuer, subject) WHERE ended_at IS NULL AND issuer IS NOT NULL;
 CREATE UNIQUE INDEX passkeys_credential ON passkeys (credential_id);
 CREATE INDEX passkeys_operator ON passkeys (operator_id);
 CREATE INDEX revoked_tokens_expiry ON revoked_tokens (expires_at);

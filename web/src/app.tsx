@@ -1,10 +1,21 @@
-import { useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from 'react'
+import { useLocation } from 'wouter'
+import { cancelAll, firstWaiting, onWaiting } from './api/confirm.ts'
 import { queries } from './api/queries.ts'
 import { useKey } from './api/session.ts'
 import { takeLink } from './login/link.ts'
 import { LogIn } from './login/log-in.tsx'
+import { takeAnswer } from './login/sso.ts'
+import { paths } from './paths.ts'
 import { Shell } from './shell/shell.tsx'
 import { Notices } from './ui/notices.tsx'
+
+const Continue = lazy(async () => ({ default: (await import('./login/continue.tsx')).Continue }))
+const Allow = lazy(async () => ({ default: (await import('./allow/allow.tsx')).Allow }))
+const LogInAgain = lazy(async () => ({ default: (await import('./ui/log-in-again.tsx')).LogInAgain }))
+
+/** The answer of a provider of single sign-on, with which this page was opened. */
+const answer = takeAnswer()
 
 /** The page to log in, or the console. A link in the address is followed in both cases: it may be another person's. */
 export function App() {
@@ -18,16 +29,44 @@ export function App() {
   }, [])
   // What one person has read is not there for the next.
   useEffect(() => {
-    if (key === null) queries.clear()
+    if (key !== null) return
+    queries.clear()
+    cancelAll()
   }, [key])
   return (
     <>
-      {key === null || link !== undefined ? (
-        <LogIn link={link} onDone={() => setLink(undefined)} />
-      ) : (
-        <Shell key={key} />
-      )}
+      <Suspense>
+        <View sessionKey={key} link={link} onLinkDone={() => setLink(undefined)} />
+        <Confirmations />
+      </Suspense>
       <Notices />
     </>
   )
+}
+
+interface ViewProps {
+  readonly sessionKey: string | null
+  readonly link: string | undefined
+  readonly onLinkDone: () => void
+}
+
+function View({ sessionKey, link, onLinkDone }: ViewProps) {
+  const [path] = useLocation()
+  if (path === paths.sso() && (answer !== undefined || sessionKey !== null))
+    return <Continue answer={answer} />
+  if (sessionKey === null || link !== undefined)
+    return (
+      <LogIn
+        link={link}
+        note={path === paths.allow() ? 'A command asks to be logged in. Log in yourself first.' : undefined}
+        onDone={onLinkDone}
+      />
+    )
+  return path === paths.allow() ? <Allow key={sessionKey} /> : <Shell key={sessionKey} />
+}
+
+/** Requests that wait for another login of the person. */
+function Confirmations() {
+  const waiting = useSyncExternalStore(onWaiting, firstWaiting)
+  return waiting === undefined ? null : <LogInAgain key={waiting.challenge} waiting={waiting} />
 }

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { confirmedText } from '../../domain/people/canonical-request.ts'
-import type { Confirmation } from '../../domain/people/confirmation.ts'
+import type { PasskeyConfirmation } from '../../domain/people/confirmation.ts'
 import { confirmationIn, faultOf } from './verify-confirmation.ts'
 
 const AT = Date.parse('2026-11-24T12:00:00.000Z')
@@ -48,7 +48,7 @@ const KEYS: Record<string, () => { cose: Buffer; privateKey: KeyObject; hash: 's
 function kept(
   kind: string,
   change: { client?: object; flags?: number; rpId?: string; request?: string } = {},
-): Confirmation {
+): PasskeyConfirmation {
   const { cose, privateKey, hash } = (KEYS[kind] ?? KEYS['RSA'])?.() ?? {
     cose: Buffer.alloc(0),
     privateKey: undefined as never,
@@ -85,7 +85,7 @@ describe('faultOf', () => {
     expect(faultOf(kept(kind), AT)).toBeUndefined()
   })
 
-  test.each<[string, Confirmation]>([
+  test.each<[string, PasskeyConfirmation]>([
     [
       'another request',
       kept('P-256', {

@@ -13,7 +13,7 @@ import { requireConfirmedPower } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { newLink } from '../sessions/login-links.ts'
-import { findOperator } from './find-operator.ts'
+import { findOperator, requireInvited } from './find-operator.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'hasher' | 'settings' | 'denials' | 'rates'>
 
@@ -85,6 +85,7 @@ export async function inviteOperator(core: Parts, actor: Actor, command: InviteC
 export async function inviteAgain(core: Parts, actor: Actor, named: string): Promise<Invitation> {
   requireWhole(core, actor)
   const operator = await findOperator(core, named)
+  requireInvited(operator)
   requireHeld(core, actor, [...operator.scopes, ...operator.backendScopes], FOREVER)
   await requireConfirmedPower(core, actor)
   const link = newLink(core, actor, 'invitation', operator.id)

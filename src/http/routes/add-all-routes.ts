@@ -26,6 +26,7 @@ import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
 import { meRoutes } from './v1/me.ts'
 import { requestRoutes } from './v1/request.ts'
+import { ssoLoginRoutes } from './v1/sso-logins.ts'
 import { statusRoutes } from './v1/status.ts'
 import { wellKnownRoutes } from './well-known.ts'
 
@@ -68,6 +69,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   meRoutes(http)
   if (settings.console === 'on') {
     consoleLoginRoutes(http)
+    ssoLoginRoutes(http)
     consoleCommandRoutes(http)
     consolePageRoutes(http, consoleFiles)
   } else refuseConsole(http)

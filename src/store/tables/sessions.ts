@@ -1,5 +1,11 @@
 import type { ExpressionBuilder } from 'kysely'
-import { type Challenge, COMMAND_METHODS, type LoginLink, type Session } from '../../domain/people/session.ts'
+import {
+  type Challenge,
+  COMMAND_METHODS,
+  type LoginLink,
+  type Session,
+  type SsoAnswer,
+} from '../../domain/people/session.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
@@ -142,6 +148,18 @@ function challenges({ build, read }: Engine) {
       table: 'challenges',
       row: codecs.challenges.encode(challenge),
     }),
+    /** Refused when it has an answer, was used up, or is too old. */
+    answerChallenge: (challenge: string, answer: SsoAnswer, now: number): Step =>
+      run(
+        build
+          .updateTable('challenges')
+          .set({ answer: JSON.stringify(answer) })
+          .where('challenge', '=', challenge)
+          .where('purpose', '=', 'confirm')
+          .where('answer', 'is', null)
+          .where('expires_at', '>', now),
+        1,
+      ),
     /** Refused when it was answered already. */
     useChallenge: (challenge: string): Step =>
       run(build.deleteFrom('challenges').where('challenge', '=', challenge), 1),

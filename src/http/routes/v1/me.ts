@@ -3,6 +3,7 @@ import type { Caller } from '../../../core/caller.ts'
 import { coversAny, isAdminScope } from '../../../domain/scope.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
+import { presentIdentity } from './present-people.ts'
 
 export function meRoutes(http: Http): void {
   const { core } = http
@@ -21,11 +22,13 @@ export function meRoutes(http: Http): void {
         }
       case 'operator': {
         const operator = await core.store.operators.findLiving(caller.operatorId)
+        const sso = operator && presentIdentity(operator)
         return {
           kind: 'operator',
           id: caller.operatorId,
           name: operator?.name ?? caller.actor,
           ...(caller.email === null ? {} : { email: caller.email }),
+          ...(sso && { sso }),
           scopes: caller.scopes.filter(isAdminScope),
           backend_scopes: caller.scopes.filter((scope) => !isAdminScope(scope)),
           operations,

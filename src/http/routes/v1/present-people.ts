@@ -1,4 +1,5 @@
 import type { SessionView } from '../../../core/sessions/end-session.ts'
+import type { Operator } from '../../../domain/people/operator.ts'
 import type { RelyingParty } from '../../../domain/people/relying-party.ts'
 import type { Passkey } from '../../../domain/people/session.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
@@ -15,6 +16,11 @@ export function presentPasskey(
     created_at: timestamp(createdAt),
     last_used: timestampOrNull(lastUsedAt),
   }
+}
+
+/** Null for one who was invited here. */
+export function presentIdentity({ provider, issuer, subject }: Operator) {
+  return provider === null || issuer === null || subject === null ? null : { provider, issuer, subject }
 }
 
 export function presentSession(session: SessionView) {
