@@ -131,15 +131,15 @@ export interface Spawned {
   said(text: string | RegExp, where?: 'stdout' | 'stderr'): Promise<string>
 }
 
-/** One command line as a process of its own, begun by the program `by`. `stdin` left out: closed at once. */
+/** One command line as a process of its own, begun by the program `by`, of the built command `main`. `stdin` left out: closed at once. */
 export function spawnCli(
   argv: readonly string[],
-  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: 'nohup' },
+  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: 'nohup'; main?: string },
 ): Spawned {
   const [program = '', ...words] = [
     ...(wish.by === undefined ? [] : [wish.by]),
     process.execPath,
-    MAIN,
+    wish.main ?? MAIN,
     ...argv,
   ]
   const child = spawn(program, words, {
