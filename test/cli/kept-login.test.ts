@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canMount, mountMemory, unmount } from '../support/mount.ts'
 import { startFalseServer, TOKEN } from './false-server.ts'
 import { configOf, newLogin, newStranger, secretFile } from './login-support.ts'
-import { runCli, startWorld, type World } from './support.ts'
+import { newHome, runCli, startWorld, type World } from './support.ts'
 
 let world: World
 beforeAll(async () => {
@@ -117,22 +117,23 @@ describe('the keychain', () => {
     const { home, env: bare } = await newHome()
     const who = { home, env: { ...bare, MAYFLY_SERVER: server.url } }
     const env = await withKeychain(who.env, FOR_EACH)
+    expect(await runCli(['login', '--device', '--no-keychain'], { env })).toMatchObject({ code: 0 })
+    expect(await readdir(join(home, 'config/mayfly/secrets'))).toEqual(['default.operator.json'])
+    // It takes the place of the file.
     expect(await runCli(['login', '--device'], { env })).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/and is stored in the keychain \(secret-tool\)\.\n$/),
     })
     expect((await configOf(who)).profiles.default.operator.secret_in).toBe('keychain')
-    expect(await readdir(join(home, 'config/mayfly'))).toEqual(['config.json', 'config.json.lock'])
+    expect(await readdir(join(home, 'config/mayfly/secrets'))).toEqual([])
     const directory = env['PATH']?.split(':')[0] ?? ''
     expect(await readFile(join(directory, 'store.default.operator'), 'utf8')).toContain(TOKEN)
     expect(await runCli(['profile', 'show'], { env })).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Kept in: +the keychain$/m),
     })
-    // A file is for who wants one, and takes the place of the other.
-    expect(await runCli(['login', '--device', '--no-keychain'], { env })).toMatchObject({ code: 0 })
-    expect((await readdir(directory)).filter((name) => name.startsWith('store.'))).toEqual(['store.calls'])
-    expect(await readdir(join(home, 'config/mayfly/secrets'))).toEqual(['default.operator.json'])
+    expect(await runCli(['logout'], { env })).toMatchObject({ code: 0 })
+    expect((await readdir(directory)).sort()).toEqual(['secret-tool', 'store.calls'])
     expect(await readFile(join(directory, 'store.calls'), 'utf8')).not.toContain(TOKEN)
     await server.close()
   })
