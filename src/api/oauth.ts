@@ -196,19 +196,28 @@ export const TokenForm = Type.Object(
   },
 )
 
+const deviceFields = {
+  client_id: commandClient,
+  host: Field.text(
+    'The host that the command runs on; the person who allows it sees this.',
+    'laptop',
+    {},
+    Field.accepts({ minLength: 1, maxLength: 255 }),
+  ),
+}
 export const DeviceForm = Type.Object(
+  { client_id: Type.Optional(deviceFields.client_id), host: Type.Optional(deviceFields.host) },
   {
-    client_id: Type.Optional(commandClient),
-    host: Type.Optional(
-      Field.text(
-        'The host that the command runs on; the person who allows it sees this.',
-        'laptop',
-        {},
-        Field.accepts({ minLength: 1, maxLength: 255 }),
-      ),
-    ),
+    ...FORM,
+    ...Field.documentedAs({
+      title: 'DeviceAuthorizationRequest',
+      description: 'RFC 8628 §3.1.',
+      type: 'object',
+      required: ['client_id', 'host'],
+      properties: deviceFields,
+      additionalProperties: true,
+    }),
   },
-  { ...FORM, title: 'DeviceAuthorizationRequest', description: 'RFC 8628 §3.1; both are required.' },
 )
 
 export const DeviceReply = Field.shown('DeviceAuthorization', {

@@ -155,6 +155,9 @@ async function discover({ issuer, clientId, local }: SsoSettings, fetch: Fetch):
   const found = await discovery(new URL(issuer), clientId, undefined, undefined, {
     [customFetch]: fetch,
     execute: local ? [allowInsecureRequests] : [],
+  }).catch((error: unknown) => {
+    const { reason, message } = failureOf(error)
+    throw new SsoFailure(reason === 'unreachable' ? reason : 'misconfigured', message)
   })
   const { supportsPKCE: _, ...metadata } = found.serverMetadata()
   // The library compares addresses; an issuer is a text.

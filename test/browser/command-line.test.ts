@@ -1,6 +1,5 @@
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { bundle } from '../../scripts/bundle/bundle.ts'
 import { newHome, type Spawned, spawnCli } from '../cli/support.ts'
@@ -12,7 +11,6 @@ import {
   loginLink,
   openWindow,
   registerPasskey,
-  startBrowser,
   type Window,
 } from '../support/console.ts'
 
@@ -20,7 +18,6 @@ import {
 const dist = join(import.meta.dirname, '../../node_modules/.cache/mayfly-command-line')
 const main = join(dist, 'bin', 'mayfly.cjs')
 let app: TestApp
-let browser: Browser
 let mine: Window
 let home: string
 let env: Record<string, string>
@@ -30,13 +27,12 @@ beforeAll(async () => {
   await rm(dist, { recursive: true, force: true })
   await bundle({ form: 'files', version: '9.8.7', directory: join(dist, 'bin'), flags: [] })
   app = await startApp({ ownIssuer: true })
-  browser = await startBrowser()
-  mine = await openWindow(browser)
+  mine = await openWindow()
   await enterByLink(mine, await loginLink(app))
   await registerPasskey(mine, 'laptop')
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
+  await mine?.context.close()
   await app?.close()
   await rm(dist, { recursive: true, force: true })
 })

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import AxeBuilder from '@axe-core/playwright'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
@@ -13,14 +13,12 @@ import {
   openWindow,
   originOf,
   registerPasskey,
-  startBrowser,
   type Window,
 } from '../support/console.ts'
 import { KEYBOARD, MOUSE } from '../support/hands.ts'
 
 /** A person allows the login of a command, and nobody but a person does. */
 let app: TestApp
-let browser: Browser
 let origin: string
 let mine: Window
 let page: Page
@@ -41,14 +39,13 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
   port = (listener.address() as AddressInfo).port
-  browser = await startBrowser()
-  mine = await openWindow(browser)
+  mine = await openWindow()
   page = mine.page
   await enterByLink(mine, await loginLink(app))
   await registerPasskey(mine, 'laptop')
 }, 60_000)
 afterAll(async () => {
-  await browser?.close()
+  await mine?.context.close()
   listener?.close()
   await app?.close()
 })

@@ -2,16 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import AxeBuilder from '@axe-core/playwright'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
-import { button, frameOf, openWindow, startBrowser, type Window } from '../support/console.ts'
+import { button, frameOf, openWindow, type Window } from '../support/console.ts'
 import { type SsoServer, startSsoServer } from '../support/sso-server.ts'
 
 /** People who log in by single sign-on, and confirm by another login in another tab. */
 let app: TestApp
-let browser: Browser
 let provider: SsoServer
 let directory: string
 let origin: string
@@ -41,12 +40,11 @@ beforeAll(async () => {
     groups: ['admins'],
   })
   provider.people.set('dave', { name: 'Dave', groups: ['Admins', 'everyone'] })
-  browser = await startBrowser()
-  mine = await openWindow(browser)
+  mine = await openWindow()
   page = mine.page
 }, 60_000)
 afterAll(async () => {
-  await browser?.close()
+  await mine?.context.close()
   await app?.close()
   await provider?.close()
   if (directory !== undefined) await rm(directory, { recursive: true })

@@ -60,6 +60,8 @@ const newKey = () => {
   return { privateKey, kid, jwk }
 }
 
+const publicOf = ({ kty, n, e, kid, use, alg }: JsonWebKey) => ({ kty, n, e, kid, use, alg })
+
 export async function startSsoServer(options: Options = {}): Promise<SsoServer> {
   let key = newKey()
   const first = key
@@ -94,6 +96,7 @@ export async function startSsoServer(options: Options = {}): Promise<SsoServer> 
     const body = ctx.body as Record<string, unknown> | undefined
     const change = opened.documents.get(ctx.path)
     if (change !== undefined) ctx.body = change(body ?? {})
+    if (ctx.path === '/jwks' && key !== first) ctx.body = { keys: [publicOf(key.jwk)] }
     if (ctx.path !== '/token' || typeof body?.['id_token'] !== 'string') return
     const token = read(body['id_token'], key)
     if (opened.forge !== undefined) body['id_token'] = opened.forge(token)
@@ -110,8 +113,6 @@ export async function startSsoServer(options: Options = {}): Promise<SsoServer> 
     seen: [],
     rotateKeys() {
       key = newKey()
-      const { kty, n, e, kid, use, alg } = key.jwk as Record<string, unknown>
-      opened.documents.set('/jwks', () => ({ keys: [{ kty, n, e, kid, use, alg }] }))
     },
     logIn: (url) => follow(url, issuer, options.redirect ?? REDIRECT),
     async entry(directory, more = {}) {

@@ -7,15 +7,19 @@ import { takeLink } from './login/link.ts'
 import { LogIn } from './login/log-in.tsx'
 import { takeAnswer } from './login/sso.ts'
 import { paths } from './paths.ts'
+import { type Later, later, useLater } from './shell/later.ts'
 import { Shell } from './shell/shell.tsx'
 import { Notices } from './ui/notices.tsx'
 
-const Continue = lazy(async () => ({ default: (await import('./login/continue.tsx')).Continue }))
-const Allow = lazy(async () => ({ default: (await import('./allow/allow.tsx')).Allow }))
-const LogInAgain = lazy(async () => ({ default: (await import('./ui/log-in-again.tsx')).LogInAgain }))
-
 /** The answer of a provider of single sign-on, with which this page was opened. */
 const answer = takeAnswer()
+
+const CONTINUE = later(async () => {
+  const { Continue } = await import('./login/continue.tsx')
+  return () => <Continue answer={answer} />
+})
+const ALLOW = later(async () => (await import('./allow/allow.tsx')).Allow)
+const LogInAgain = lazy(async () => ({ default: (await import('./ui/log-in-again.tsx')).LogInAgain }))
 
 /** The page to log in, or the console. A link in the address is followed in both cases: it may be another person's. */
 export function App() {
@@ -35,8 +39,8 @@ export function App() {
   }, [key])
   return (
     <>
+      <View sessionKey={key} link={link} onLinkDone={() => setLink(undefined)} />
       <Suspense>
-        <View sessionKey={key} link={link} onLinkDone={() => setLink(undefined)} />
         <Confirmations />
       </Suspense>
       <Notices />
@@ -52,8 +56,7 @@ interface ViewProps {
 
 function View({ sessionKey, link, onLinkDone }: ViewProps) {
   const [path] = useLocation()
-  if (path === paths.sso() && (answer !== undefined || sessionKey !== null))
-    return <Continue answer={answer} />
+  if (path === paths.sso() && (answer !== undefined || sessionKey !== null)) return <Loaded page={CONTINUE} />
   if (sessionKey === null || link !== undefined)
     return (
       <LogIn
@@ -62,7 +65,13 @@ function View({ sessionKey, link, onLinkDone }: ViewProps) {
         onDone={onLinkDone}
       />
     )
-  return path === paths.allow() ? <Allow key={sessionKey} /> : <Shell key={sessionKey} />
+  return path === paths.allow() ? <Loaded key={sessionKey} page={ALLOW} /> : <Shell key={sessionKey} />
+}
+
+/** A page that stands alone, as soon as its code is there. */
+function Loaded({ page }: { readonly page: Later }) {
+  const Page = useLater(page)
+  return Page === undefined ? null : <Page />
 }
 
 /** Requests that wait for another login of the person. */
