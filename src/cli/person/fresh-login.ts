@@ -16,26 +16,15 @@ export interface Using {
  * Sends with the operator's login. What the server takes only soon after a login, it asks the person to log in for, once for
  * each request, if there is a terminal to ask at; the new login is kept. Throws `CliError` for a login that has ended.
  */
-export function withFreshLogin(
-  context: Context,
-  { target, operator, token: first }: Using,
-  transport: Transport,
-): Transport {
-  let token = first
-  let renewal: Promise<string> | undefined
+export function withFreshLogin(context: Context, first: Using, transport: Transport): Transport {
+  let using = first
   const send = (request: TransportRequest) =>
-    transport({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } })
+    transport({ ...request, headers: { ...request.headers, authorization: `Bearer ${using.token}` } })
   return async (request) => {
-    const used = token
     const reply = await send(request)
-    if (reply.status === 401) throw ended(target, operator)
+    if (reply.status === 401) throw ended(using.target, using.operator)
     if (context.stdin.isTTY !== true || !needsFreshLogin(reply)) return reply
-    if (used === token) {
-      renewal ??= renew(context, target, operator).finally(() => {
-        renewal = undefined
-      })
-      token = await renewal
-    }
+    using = await renew(context, using)
     return send(request)
   }
 }
@@ -51,7 +40,7 @@ function needsFreshLogin({ status, text }: TransportReply): boolean {
 }
 
 /** A login of somebody else would do in their name what this person has asked for. */
-async function renew(context: Context, target: Target, operator: KeptOperator): Promise<string> {
+async function renew(context: Context, { target, operator }: Using): Promise<Using> {
   const { method, issuer, id } = operator
   context.out.note(
     'This must be confirmed by a fresh login, and counts as confirmed for 15 minutes after it.',
@@ -70,8 +59,10 @@ async function renew(context: Context, target: Target, operator: KeptOperator): 
       },
     )
   }
-  await keepInstead(context, target, login)
-  return login.token
+  const { place: secret_in } = await keepInstead(context, target, login)
+  const kept: KeptOperator = { ...login.operator, secret_in }
+  const profile = target.profile && { ...target.profile, operator: kept }
+  return { target: { ...target, profile }, operator: kept, token: login.token }
 }
 
 /** Nothing falls back to another login: that would be a silent change of identity. */
