@@ -24,6 +24,7 @@ test('returns the defaults when no source has a value', async () => {
     audiences: [],
     policies: [],
     notify: [],
+    sso: [],
     tokenFailuresPerMinute: 10,
     tokensPerMinute: 600,
     enrollmentsPerMinute: 10,

@@ -161,7 +161,7 @@ test('a provider with a certificate of an authority of our own needs ca_file', a
   try {
     await begin(other)
     const refused = await callAsPage(other, 'POST', '/v1/console/login/sso', { provider: 'Without' })
-    expect(codeOf(refused)).toEqual([503, 'backend_unavailable'])
+    expect(codeOf(refused)).toEqual([502, 'backend_error'])
   } finally {
     await other.close()
     await secure.close()
