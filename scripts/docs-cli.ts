@@ -48,13 +48,18 @@ const INTRODUCTION = [
         'Login',
         'with `--profile`: its login; without: `MAYFLY_TOKEN`; `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET`; the login of the profile',
       ],
+      [
+        'Login of commands for administrators',
+        'with `--data-dir`: the local administrator; the variables above; the operator’s login of the profile; with `--profile`, its agent’s; on the server’s machine, the local administrator; the agent’s login of the profile',
+      ],
     ],
   ),
   'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup` and the helpers write and print names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
   'Files of other programs may call the helpers by the names of earlier versions: `aws credential-process`, `gcp-credential`, `kubectl-credential`, `npm-token`, `api-key`, `docker-credential`, `terraform-credentials` and `git-credential`.',
   'A login stores `--server` and `--ca` under its profile, and hints repeat the options that were given. `localhost` and `127.0.0.1` with the same port are one server.',
   'A login remembers the keys that its server publishes. If the server refuses the login, or issues an access token by a key that is not among them, the command compares the keys again. It warns if none of them is known, because another server may be answering at the address.',
-  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. A listing or an audit that is longer than the terminal goes through the program in `PAGER`, if it is set. With `HTTPS_PROXY`, connections with TLS go through that proxy, except to this machine and to the hosts in `NO_PROXY`. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',
+  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. A listing or an audit that is longer than the terminal goes through the program in `PAGER`, if it is set. With `HTTPS_PROXY`, connections with TLS go through that proxy, except to this machine and to the hosts in `NO_PROXY`. The local administrator is whom `admin.sock` in the data directory lets in, or the rule for local callers. With a login, commands for administrators need the admin scope.',
+  'A profile keeps the login of an agent and that of an operator, a person, side by side. Commands for agents never use the operator’s: it gets no credentials. An operator’s login that has ended is an error, and no other login takes its place; `mayfly logout --operator` removes it.',
 ]
 
 async function verbSection(words: string, verb: AnyVerb): Promise<string> {

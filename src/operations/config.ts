@@ -5,7 +5,7 @@ import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { findKeychain } from '../cli/session/keychain.ts'
 import { configPath } from '../cli/session/paths.ts'
 import {
-  findLogin,
+  findAdminLogin,
   givenOf,
   LOGIN_WORDS,
   type Origin,
@@ -137,7 +137,7 @@ function said(from: Origin, name: 'server' | 'profile' | 'ca', { profileName }: 
 }
 
 async function loginSetting(context: Context, target: Target): Promise<Setting> {
-  const login = await findLogin(context, target)
+  const login = await findAdminLogin(context, target)
   if (login === undefined) return { name: 'login', value: null, origin: 'default' }
   const kind = LOGIN_WORDS[login.auth.kind]
   if (login.from !== 'environment')

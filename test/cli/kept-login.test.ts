@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canMount, mountMemory, unmount } from '../support/mount.ts'
+import { startFalseServer, TOKEN } from './false-server.ts'
 import { configOf, newLogin, newStranger, secretFile } from './login-support.ts'
-import { runCli, startWorld, type World } from './support.ts'
+import { newHome, runCli, startWorld, type World } from './support.ts'
 
 let world: World
 beforeAll(async () => {
@@ -31,6 +32,15 @@ case "$1" in
   store) cat >"$STORE" ;;
   lookup) [ -f "$STORE" ] || exit 1; cat "$STORE" ;;
   clear) rm -f "$STORE" ;;
+esac`
+/** The same, with a file for each account. */
+const FOR_EACH = `
+printf '%s\\n' "$*" >>"$STORE.calls"
+file="$STORE.$(printf %s "$*" | sed 's|.* account ||; s|/|.|')"
+case "$1" in
+  store) cat >"$file" ;;
+  lookup) [ -f "$file" ] || exit 1; cat "$file" ;;
+  clear) rm -f "$file" ;;
 esac`
 const LOCKED = `echo 'secret-tool: Cannot prompt for unlocking' >&2; exit 1`
 
@@ -100,6 +110,32 @@ describe('the keychain', () => {
     const calls = await readFile(join(directory, 'store.calls'), 'utf8')
     expect(calls).not.toContain(world.agent.token)
     expect(calls).toMatch(/store --label=Mayfly: default\/login service mayfly account default\/login/)
+  })
+
+  test('holds the login of a person beside that of the agent', async () => {
+    const server = await startFalseServer()
+    const { home, env: bare } = await newHome()
+    const who = { home, env: { ...bare, MAYFLY_SERVER: server.url } }
+    const env = await withKeychain(who.env, FOR_EACH)
+    expect(await runCli(['login', '--device', '--no-keychain'], { env })).toMatchObject({ code: 0 })
+    expect(await readdir(join(home, 'config/mayfly/secrets'))).toEqual(['default.operator.json'])
+    // It takes the place of the file.
+    expect(await runCli(['login', '--device'], { env })).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/and is stored in the keychain \(secret-tool\)\.\n$/),
+    })
+    expect((await configOf(who)).profiles.default.operator.secret_in).toBe('keychain')
+    expect(await readdir(join(home, 'config/mayfly/secrets'))).toEqual([])
+    const directory = env['PATH']?.split(':')[0] ?? ''
+    expect(await readFile(join(directory, 'store.default.operator'), 'utf8')).toContain(TOKEN)
+    expect(await runCli(['profile', 'show'], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Kept in: +the keychain$/m),
+    })
+    expect(await runCli(['logout'], { env })).toMatchObject({ code: 0 })
+    expect((await readdir(directory)).sort()).toEqual(['secret-tool', 'store.calls'])
+    expect(await readFile(join(directory, 'store.calls'), 'utf8')).not.toContain(TOKEN)
+    await server.close()
   })
 
   test('that is locked: prints one line that names --no-keychain', async () => {

@@ -82,18 +82,20 @@ describe('login', () => {
     const { code, stdout, stderr } = await runCli(['login'], {
       env: who.env,
       tty: true,
-      stdin: `oops\x15${world.agent.token}x\x7f\r`,
+      stdin: `1\noops\x15${world.agent.token}x\x7f\r`,
     })
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toMatch(/^Token: \nLogged in/)
+    expect(stderr).toMatch(/\n1, 2 or 3: Token: \nLogged in/)
     expect(stderr).not.toContain(world.agent.token)
   })
 
-  test('Ctrl-C at the prompt: 130, and nothing is kept', async () => {
-    const who = await stranger()
+  test('Ctrl-C at the prompt: 130, and nothing is changed', async () => {
+    // With a login of an agent it asks for the token at once.
+    const who = await loggedIn()
+    const before = await readFile(secretFile(who), 'utf8')
     const { code, stderr } = await runCli(['login'], { env: who.env, tty: true, stdin: 'ckr_\x03' })
     expect({ code, stderr }).toEqual({ code: 130, stderr: 'Token: \n' })
-    expect(await readdir(who.home)).toEqual([])
+    expect(await readFile(secretFile(who), 'utf8')).toBe(before)
   })
 
   test('client id and secret; the access token is shared by later runs', async () => {

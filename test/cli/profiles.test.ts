@@ -27,7 +27,7 @@ describe('profile', () => {
     const { code, stdout, stderr } = await runCli(['profile', 'ls'], { env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['', 'PROFILE', 'SERVER', 'AGENT', 'LOGIN'],
+      ['', 'PROFILE', 'SERVER', 'AGENT', 'LOGIN', 'OPERATOR'],
       ['*', 'default', world.url, world.agent.name, 'token, in a file'],
       ['', 'staging', other.url, other.agent.name, 'token, in a file'],
       [''],

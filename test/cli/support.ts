@@ -67,6 +67,10 @@ export interface CliWish {
   readonly tty?: boolean
   readonly cwd?: string
   readonly signal?: AbortSignal
+  /** Of the terminal; 120 without. */
+  readonly columns?: number
+  /** Is told of what goes to standard error. */
+  readonly onSaid?: (text: string) => void
   /** Milliseconds that the command's clock is ahead. */
   readonly ahead?: number
   /** Where standard output goes instead. */
@@ -81,8 +85,8 @@ export interface CliEnd {
 
 /** One command line in this process, against real servers and files. */
 export async function runCli(argv: readonly string[], wish: CliWish): Promise<CliEnd> {
-  const out = sink(wish.tty === true)
-  const err = sink(wish.tty === true)
+  const out = sink(wish)
+  const err = sink(wish, wish.onSaid)
   const stdin = Object.assign(new PassThrough(), { isTTY: wish.tty === true })
   if (wish.tty === true) stdin.write(wish.stdin ?? '')
   else stdin.end(wish.stdin ?? '')
@@ -101,15 +105,16 @@ export async function runCli(argv: readonly string[], wish: CliWish): Promise<Cl
   return { code, stdout: out.text(), stderr: err.text() }
 }
 
-function sink(isTTY: boolean) {
+function sink({ tty = false, columns = 120 }: CliWish, told?: (text: string) => void) {
   let text = ''
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
       text += String(chunk)
+      told?.(String(chunk))
       done()
     },
   })
-  return { stream: Object.assign(stream, { isTTY, columns: 120 }), text: () => text }
+  return { stream: Object.assign(stream, { isTTY: tty, columns }), text: () => text }
 }
 
 export interface SpawnEnd {
@@ -126,15 +131,15 @@ export interface Spawned {
   said(text: string | RegExp, where?: 'stdout' | 'stderr'): Promise<string>
 }
 
-/** One command line as a process of its own, begun by the program `by`. `stdin` left out: closed at once. */
+/** One command line as a process of its own, begun by the program `by`, of the built command `main`. `stdin` left out: closed at once. */
 export function spawnCli(
   argv: readonly string[],
-  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: 'nohup' },
+  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: 'nohup'; main?: string },
 ): Spawned {
   const [program = '', ...words] = [
     ...(wish.by === undefined ? [] : [wish.by]),
     process.execPath,
-    MAIN,
+    wish.main ?? MAIN,
     ...argv,
   ]
   const child = spawn(program, words, {

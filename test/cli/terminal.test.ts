@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 import { COMPILE_CACHE } from '../support/compile-cache.ts'
+import { startFalseServer } from './false-server.ts'
 import { newHome } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -36,9 +37,25 @@ async function atTerminal(
   return { shown, code }
 }
 
+/** Where persons do not log in with the command, so that it asks for the token at once. */
+async function withoutPersons() {
+  const server = await startFalseServer({
+    'GET /.well-known/openid-configuration': (_, url) => [200, { issuer: url, jwks_uri: `${url}/jwks` }],
+  })
+  const { env } = await newHome()
+  return { env: { ...env, MAYFLY_SERVER: server.url }, close: server.close }
+}
+
 describe.runIf(process.platform === 'linux')('at a real terminal', () => {
+  let env: Record<string, string>
+  let close: () => Promise<unknown>
+  beforeAll(async () => {
+    ;({ env, close } = await withoutPersons())
+  })
+  afterAll(() => close())
+
   test('does not show a typed secret', async () => {
-    expect(await atTerminal(['login'], 'hunter2\r')).toEqual({
+    expect(await atTerminal(['login'], 'hunter2\r', env)).toEqual({
       shown:
         'Token: \r\nmayfly: This is not a Mayfly token. A token is ckr_ and 48 hexadecimal digits. Copy all of it.\r\n',
       code: 2,
@@ -46,7 +63,7 @@ describe.runIf(process.platform === 'linux')('at a real terminal', () => {
   })
 
   test('Ctrl-C at the question ends with 130, without a word', async () => {
-    expect(await atTerminal(['login'], 'hunter2\x03')).toEqual({ shown: 'Token: \r\n', code: 130 })
+    expect(await atTerminal(['login'], 'hunter2\x03', env)).toEqual({ shown: 'Token: \r\n', code: 130 })
   })
 
   describe('what is longer than the terminal', () => {

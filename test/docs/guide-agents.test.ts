@@ -1,7 +1,12 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCli, startWorld, type World } from '../cli/support.ts'
+import { newHome, runCli, startWorld, type World } from '../cli/support.ts'
 import type { NewAgent } from '../support/app.ts'
+import { allow } from '../support/command.ts'
+import { newPerson } from '../support/person.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 
 let world: World
@@ -70,14 +75,49 @@ test('docs/guides/end-an-agent.md works as shown', async () => {
 })
 
 test('docs/guides/people.md works as shown', async () => {
-  await runGuide('docs/guides/people.md', {
-    env,
-    cwd: world.home,
-    replace: [['localhost:8700', `localhost:${new URL(world.url).port}`]],
-  })
+  const { home, env: own } = await newHome()
+  const browser = await startBrowserOf('alice@example.com', join(home, 'bin'))
+  const host = `localhost:${new URL(world.url).port}`
+  try {
+    await runGuide('docs/guides/people.md', {
+      env: {
+        ...own,
+        PATH: `${join(home, 'bin')}:${env['PATH']}`,
+        MAYFLY_SERVER: `http://${host}`,
+        MAYFLY_DATA_DIR: world.app.directory,
+        DISPLAY: ':0',
+      },
+      cwd: home,
+      replace: [['localhost:8700', host]],
+    })
+  } finally {
+    await browser.close()
+  }
   const { body } = await world.app.admin('GET', '/v1/admin/audit?action=operator.deleted')
   expect(body).toHaveLength(1)
+  const [login] = await world.app.admin('GET', '/v1/admin/audit?action=session.allowed').then((r) => r.body)
+  expect(login).toMatchObject({ actor: 'operator:alice@example.com', details: { method: 'browser' } })
+  await world.app.local.delete('/v1/admin/operators/alice@example.com')
 })
+
+/** An `xdg-open` whose browser is that of this person, who allows what they are shown. */
+async function startBrowserOf(email: string, bin: string) {
+  const server = createServer((request, response) => {
+    const { search } = new URL(request.url ?? '', 'http://localhost')
+    const opened = async () => {
+      const person = await newPerson(world.app, { email })
+      const { body } = await allow(person, { request: search })
+      await fetch(body.redirect_to)
+    }
+    void opened().finally(() => response.end())
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  await mkdir(bin)
+  const script = `#!/bin/sh\nexec curl -sg "http://127.0.0.1:${port}/$(printf %s "$1" | sed 's/^[^?]*//')"\n`
+  await writeFile(join(bin, 'xdg-open'), script, { mode: 0o755 })
+  return { close: () => new Promise((done) => server.close(done)) }
+}
 
 test('docs/guides/console.md works as shown', async () => {
   await runGuide('docs/guides/console.md', {

@@ -4,6 +4,8 @@ const CHANGING: readonly RegExp[] = [
   /\bmf_(?:[0-9a-z]{10,}(?:_[0-9a-z]+)?\b|…)/g,
   /\bck[rs]_(?:[0-9a-f]{48,64}\b|…)/g,
   /\b(?:op|ses|pk)_(?:[0-9a-z]{26}\b|…)/g,
+  // What a person types to allow a command.
+  /\b[2-9BCDFGHJKMNPQRSTVWXZ]{4}-[2-9BCDFGHJKMNPQRSTVWXZ]{4}\b/g,
   /\bmf[slk]_(?:[0-9a-f]{64}\b|…)/g,
   /\beyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){0,2}/g,
   /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g,

@@ -1,41 +1,70 @@
-import { CliError, EXIT } from '../frame/failure.ts'
+import { CliError, EXIT, usage } from '../frame/failure.ts'
 import { flag } from '../frame/options.ts'
 import { confirmed } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { dropCached, identityOf } from '../session/credential-cache.ts'
-import { forgetLogin } from '../session/keep-login.ts'
+import { forgetOperator } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
+import { nameOf } from '../session/profiles.ts'
 import { removeLogin } from '../session/remove-login.ts'
 import { findStoredLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
-import { cacheOf } from '../session/token-cache.ts'
 
 export const verb = defineVerb({
   description:
-    'Removes the login of the profile and what was cached with it. The agent remains, unless you use --delete-agent.',
+    "Removes the logins of the profile, and what was cached with them: an agent's, which leaves the agent on its server unless you use --delete-agent, and an operator's, which ends there, too.",
   options: {
+    operator: flag("only the operator's login"),
     deleteAgent: flag('also delete the agent on the server, with all its credentials'),
     yes: flag('do not ask for confirmation'),
   },
   examples: {
-    'mayfly logout': 'remove the login from this machine',
+    'mayfly logout': 'remove the logins from this machine',
+    'mayfly logout --operator': 'stop administering as yourself; the login of the agent stays',
     'mayfly logout --delete-agent': 'also delete the agent',
   },
-  json: '{profile, server, deleted_agent: boolean}',
+  json: '{profile, server, deleted_agent: boolean, operator_ended: boolean (optional; false: not at the server)}',
   exits: [3, 4],
-  run: async (context, { deleteAgent, yes }) => {
+  run: async (context, { operator: isOperators, deleteAgent, yes }) => {
+    if (isOperators === true && deleteAgent === true)
+      throw usage('--operator and --delete-agent exclude each other.')
     const target = await readTarget(context)
-    if (target.profile === undefined) throw noProfile(target)
+    const { profileName, profile, server } = target
+    if (profile === undefined) throw noProfile(target)
     if (deleteAgent === true) await endAgent(context, target, yes === true)
-    else await removeLogin(context, target)
-    const { profileName: profile, server } = target
-    await context.out.report(
-      { profile, server: server.text, deleted_agent: deleteAgent === true },
-      deleteAgent === true
-        ? `Deleted the agent, and removed the login at ${server.text}.`
-        : `Removed the login at ${server.text}.`,
-    )
+    const hasEnded =
+      isOperators === true ? await removeOperator(context, target) : await removeLogin(context, target)
+    const value = {
+      profile: profileName,
+      server: server.text,
+      deleted_agent: deleteAgent === true,
+      operator_ended: profile.operator === undefined ? undefined : hasEnded,
+    }
+    await context.out.report(value, inWords(target, { isOperators, deleteAgent }))
   },
 })
+
+function inWords(
+  { server, profile }: Target,
+  { isOperators, deleteAgent }: { isOperators: boolean | undefined; deleteAgent: boolean | undefined },
+): string {
+  const { login, operator } = profile ?? {}
+  const person = operator === undefined ? '' : `the login of ${nameOf(operator)}`
+  if (isOperators === true || login === undefined) return `Removed ${person} at ${server.text}.`
+  const both = person === '' ? 'the login' : `the login of the agent and ${person}`
+  return `${deleteAgent === true ? 'Deleted the agent, and removed' : 'Removed'} ${both} at ${server.text}.`
+}
+
+async function removeOperator(context: Context, target: Target): Promise<boolean> {
+  if (target.profile?.operator === undefined)
+    throw new CliError('not_logged_in', `There is no operator's login for ${target.server.text}.`, {
+      exit: EXIT.unauthenticated,
+      hint: 'List the logins with `mayfly profile ls`.',
+    })
+  const { endOrSay } = await import('../person/end-login.ts')
+  const hasEnded = await endOrSay(context, target)
+  await forgetOperator(context, target.profileName)
+  return hasEnded
+}
 
 function noProfile({ server, profileName }: Target): CliError {
   const message = `Profile ${profileName} has no login for ${server.text}.`
@@ -53,7 +82,6 @@ async function endAgent(context: Context, target: Target, isSure: boolean): Prom
   await confirmed(context, isSure, question, { otherwise: 'Give --yes.', no: 'Nothing was deleted.' })
   const client = await clientFor(context, target, login.auth)
   await client.deleteSelf()
+  // They ended with the agent, and need not be revoked.
   await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
-  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
-  await forgetLogin(context, target.profileName)
 }

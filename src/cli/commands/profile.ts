@@ -3,9 +3,10 @@ import { showRows } from '../frame/list.ts'
 import { yesTo } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { confirmed } from '../frame/prompt.ts'
+import { relative } from '../frame/times.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { useProfile } from '../session/keep-login.ts'
-import { DEFAULT_PROFILE, type Profile, type Profiles, readProfiles } from '../session/profiles.ts'
+import { DEFAULT_PROFILE, nameOf, type Profile, type Profiles, readProfiles } from '../session/profiles.ts'
 import { removeLogin } from '../session/remove-login.ts'
 import { LOGIN_WORDS, readTarget } from '../session/session.ts'
 
@@ -19,17 +20,25 @@ interface Named extends Profile {
 }
 
 export const list = defineVerb({
-  description: 'Lists the profiles: the logins on this machine. It asks no server.',
+  description:
+    'Lists the profiles: the logins on this machine, of agents and of operators. It asks no server.',
   examples: { 'mayfly profile ls': 'which servers you are logged in to, and as whom' },
-  json: 'array of {name, current, server, login, secret_in, agent: {id, name} (optional), issuer (optional), …}',
+  json: 'array of {name, current, server, login, secret_in, agent: {id, name} (optional), issuer (optional), operator: {id, email, name, method, expires, …} (optional), …}',
   run: async (context) => {
     const known = await readProfiles(context)
     const rows = Object.entries(known.profiles).map(([name, profile]) => named(known, name, profile))
     await showRows(context, rows, {
       things: 'profiles',
       none: 'No profiles yet. `mayfly login` and `mayfly enroll` make one.',
-      heading: ['', 'PROFILE', 'SERVER', 'AGENT', 'LOGIN'],
-      cells: (row) => [row.current ? '*' : '', row.name, row.server, row.agent?.name ?? '', inWords(row)],
+      heading: ['', 'PROFILE', 'SERVER', 'AGENT', 'LOGIN', 'OPERATOR'],
+      cells: (row) => [
+        row.current ? '*' : '',
+        row.name,
+        row.server,
+        row.agent?.name ?? '',
+        inWords(row) ?? '',
+        operatorInWords(row, context.now()) ?? '',
+      ],
     })
   },
 })
@@ -38,7 +47,7 @@ export const show = defineVerb({
   description: 'Shows a profile; without a name, the one that commands use here. It asks no server.',
   arguments: [{ ...PROFILE, name: '[name]' }],
   examples: { 'mayfly profile show': 'the one that is used here' },
-  json: '{name, current, server, login, secret_in, agent: {id, name} (optional), issuer (optional), …}',
+  json: '{name, current, server, login, secret_in, agent: {id, name} (optional), issuer (optional), operator: {id, email, name, method, expires, …} (optional), …}',
   run: async (context, _options, name) => {
     const known = await readProfiles(context)
     const wanted = find(known, name ?? (await readTarget(context)).profileName)
@@ -49,6 +58,8 @@ export const show = defineVerb({
         Issuer: wanted.issuer,
         Agent: wanted.agent === undefined ? undefined : `${wanted.agent.name} (${wanted.agent.id})`,
         Login: inWords(wanted),
+        Operator: operatorInWords(wanted, context.now()),
+        'Kept in': wanted.operator && PLACES[wanted.operator.secret_in],
         'Client id': wanted.client_id,
         Authorities: wanted.ca_file,
       }),
@@ -74,7 +85,7 @@ export const use = defineVerb({
 
 export const remove = defineVerb({
   description:
-    'Removes a profile: its login, and what was cached with it, as `mayfly logout` does. The agent remains on its server.',
+    'Removes a profile: its logins, and what was cached with them, as `mayfly logout` does. The agent remains on its server.',
   arguments: [PROFILE],
   options: yesTo('do not ask for confirmation'),
   examples: { 'mayfly profile rm staging': 'ask, then remove it' },
@@ -112,6 +123,16 @@ function unknown(name: string): CliError {
   })
 }
 
-function inWords({ login, secret_in }: Profile): string {
-  return `${LOGIN_WORDS[login]}, in ${secret_in === 'keychain' ? 'the keychain' : 'a file'}`
+const PLACES = { keychain: 'the keychain', file: 'a file' }
+
+function inWords({ login, secret_in }: Profile): string | undefined {
+  if (login === undefined || secret_in === undefined) return undefined
+  return `${LOGIN_WORDS[login]}, in ${PLACES[secret_in]}`
+}
+
+/** Who, and until when as far as this machine knows. */
+function operatorInWords({ operator }: Profile, now: number): string | undefined {
+  if (operator === undefined) return undefined
+  const ends = Date.parse(operator.expires) <= now ? 'ended' : 'ends'
+  return `${nameOf(operator)}, ${ends} ${relative(operator.expires, now)}`
 }

@@ -5,12 +5,20 @@ import { flag } from '../frame/options.ts'
 import { listing, table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { openAgentSession } from '../session/open.ts'
-import { LOGIN_WORDS, type Login } from '../session/session.ts'
+import { clientFor } from '../session/open.ts'
+import { lookAtOperator, type OperatorStatus, operatorInWords } from '../session/operator-status.ts'
+import {
+  findLogin,
+  LOGIN_WORDS,
+  type Login,
+  notLoggedIn,
+  readTarget,
+  type Target,
+} from '../session/session.ts'
 
 export const verb = defineVerb({
   description:
-    'Shows your agent with its scopes, expiry, active credentials and pending requests, and the server and the login that lead to it. With --all it asks the server of each profile.',
+    "Shows your agent with its scopes, expiry, active credentials and pending requests, and the server and the login that lead to it; and the operator's login, if you have one. With --all it asks the server of each profile.",
   options: {
     all: flag('a line for each profile'),
   },
@@ -22,18 +30,49 @@ export const verb = defineVerb({
   exits: [3, 4],
   run: async (context, { all }) => {
     if (all === true) return (await import('../session/status-of-all.ts')).showAll(context)
-    const { client, target, login } = await openAgentSession(context)
-    const status = await client.status()
+    const target = await readTarget(context)
+    const login = await findLogin(context, target)
+    // What the environment names is all that commands use then.
+    const operator = login?.from === 'environment' ? undefined : await lookAtOperator(context, target)
+    if (login === undefined) return showOperator(context, target, operator)
+    const status = await (await clientFor(context, target, login.auth)).status()
     const way: Way = {
       server: target.server.text,
       profile: login.from === 'environment' ? null : target.profileName,
       login: login.auth.kind,
       login_from: login.from,
+      operator,
     }
     await context.out.show({ ...status, ...way }, () => inWords(context, status, way))
     return EXIT.done
   },
 })
+
+/** Of a profile that no agent is logged in with. */
+async function showOperator(
+  context: Context,
+  target: Target,
+  operator: OperatorStatus | undefined,
+): Promise<number> {
+  if (operator === undefined) throw notLoggedIn(target)
+  const { server, profileName: profile } = target
+  await context.out.show({ server: server.text, profile, operator }, () =>
+    listing({ Server: server.text, Profile: profile, ...operatorLines(operator, context.now()) }),
+  )
+  return operator.state === 'active' ? EXIT.done : EXIT.unauthenticated
+}
+
+function operatorLines(operator: OperatorStatus | undefined, now: number) {
+  if (operator === undefined) return {}
+  const { login, login_from, session, state } = operator
+  const again = state === 'active' ? '' : `: run \`mayfly login --${login}\``
+  return {
+    Operator: `${operatorInWords(operator, now)}${again}`,
+    Session: `${session}, by ${METHODS[login]}, from ${FROM[login_from]}`,
+  }
+}
+
+const METHODS = { browser: 'the browser', device: 'a code' }
 
 /** How the command came to this agent. */
 interface Way {
@@ -42,17 +81,30 @@ interface Way {
   readonly profile: string | null
   readonly login: Login['auth']['kind']
   readonly login_from: Login['from']
+  readonly operator: OperatorStatus | undefined
 }
 
 async function shape() {
   const { Type } = await import('typebox')
   const { AgentStatus } = await import('../../api/v1.ts')
+  const operator = Type.Object({
+    id: Type.String(),
+    email: Type.Union([Type.String(), Type.Null()]),
+    name: Type.String(),
+    login: Type.Enum(['browser', 'device']),
+    login_from: Type.Enum(['keychain', 'file']),
+    session: Type.String(),
+    expires_at: Type.String(),
+    state: Type.Enum(['active', 'ended']),
+  })
   return Type.Object({
-    ...AgentStatus.properties,
+    // Of an agent's login.
+    ...Type.Partial(AgentStatus).properties,
     server: Type.String(),
     profile: Type.Union([Type.String(), Type.Null()]),
-    login: Type.Enum(['bearer', 'client_secret', 'private_key_jwt']),
-    login_from: Type.Enum(['environment', 'keychain', 'file']),
+    login: Type.Optional(Type.Enum(['bearer', 'client_secret', 'private_key_jwt'])),
+    login_from: Type.Optional(Type.Enum(['environment', 'keychain', 'file'])),
+    operator: Type.Optional(operator),
   })
 }
 
@@ -71,6 +123,7 @@ function inWords({ globals, now: clock }: Context, status: AgentStatus, way: Way
       Created: relative(status.created_at, now),
       'Last used': relative(status.last_used ?? 'never', now),
       Expires: relative(status.expires_at ?? 'never', now),
+      ...operatorLines(way.operator, now),
     }),
   ]
   const held = status.active_credentials.slice(0, MOST_HELD)

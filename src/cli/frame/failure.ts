@@ -157,6 +157,11 @@ const MEANINGS: Partial<Record<MayflyErrorCode, { exit?: ExitCode; hint?: string
   invalid_client: LOGIN,
   invalid_token: LOGIN,
   not_allowed: REFUSED,
+  // Only an operator's login is asked for it, and only where there is no terminal to log in again at.
+  confirmation_required: {
+    exit: EXIT.unauthenticated,
+    hint: 'It counts as confirmed for 15 minutes after a login: run `mayfly login --browser` or `mayfly login --device`, then the command again.',
+  },
   scope_not_allowed: SCOPES,
   insufficient_scope: REFUSED,
   ttl_exceeded: { exit: EXIT.refused, hint: '`mayfly backends` lists the max ttl of each backend.' },

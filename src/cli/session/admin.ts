@@ -8,28 +8,46 @@ import type { Context } from '../frame/verb.ts'
 import { isAnswered, isOwnOrRoots, namedDataDir, SYSTEM_DATA_DIR } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
-import { findLogin, notLoggedIn, readTarget, type Target } from './session.ts'
+import {
+  findAdminLogin,
+  findStoredOperator,
+  isOperators,
+  notLoggedIn,
+  readTarget,
+  type Target,
+} from './session.ts'
 
 /** The server's own default. */
 const DATA_DIR = './mayfly-data'
 const NO_LOGIN: Auth = { kind: 'none' }
 
-/** A client with the login. Undefined without one, and with --data-dir, which names a local administrator. Throws `CliError`. */
+/**
+ * A client with the login of an agent. Undefined without one, and with --data-dir, which names a local administrator. Throws
+ * `CliError`.
+ */
 export async function openOwnClient(context: Context): Promise<Client | undefined> {
   if (context.globals.dataDir !== undefined) return undefined
   const target = await readTarget(context)
-  const login = await findLogin(context, target)
-  return login === undefined ? undefined : clientFor(context, target, login.auth)
+  const login = await findAdminLogin(context, target)
+  return login === undefined || isOperators(login) ? undefined : clientFor(context, target, login.auth)
 }
 
 /**
- * A client for `/v1/admin`. Uses the socket in the directory of --data-dir; else the login that a flag or variable names; else,
- * on the server's machine, its socket or the rule for local callers; else the login of the profile. Throws `CliError`.
+ * A client for `/v1/admin`. Uses the socket in the directory of --data-dir; else the login of a variable, or an operator's of
+ * the profile; else the agent's of a profile that a flag or variable names; else, on the server's machine, its socket or the
+ * rule for local callers; else the agent's of the profile. `asLocal`: no operator's login can do it. Throws `CliError`.
  */
-export async function openAdminClient(context: Context): Promise<Client> {
+export async function openAdminClient(
+  context: Context,
+  { asLocal = false }: { readonly asLocal?: boolean } = {},
+): Promise<Client> {
   const target = await readTarget(context)
   const named = await openNamedDirectory(context, target)
   if (named !== undefined) return named
+  if (!asLocal && (target.profileFrom === 'flag' || context.globals.dataDir === undefined)) {
+    const operators = await openOperatorClient(context, target)
+    if (operators !== undefined) return operators
+  }
   // A flag wins over every variable.
   const isNamed =
     target.profileFrom === 'flag' ||
@@ -39,9 +57,24 @@ export async function openAdminClient(context: Context): Promise<Client> {
     const local = await openLocally(context, target)
     if (local !== undefined) return local
   }
-  const login = await findLogin(context, target)
+  const login = await findAdminLogin(context, target)
   if (login === undefined) throw target.server.isLocal && !isNamed ? notLocal() : notLoggedIn(target)
   return clientFor(context, target, login.auth)
+}
+
+/** Undefined without an operator's login. Throws `CliError` for one that has expired. */
+async function openOperatorClient(context: Context, target: Target): Promise<Client | undefined> {
+  const operator = target.profile?.operator
+  if (operator === undefined || target.variable?.isUsed === true) return undefined
+  const { ended, withFreshLogin } = await import('../person/fresh-login.ts')
+  const token = await findStoredOperator(context, target)
+  if (token === undefined || Date.parse(operator.expires) <= context.now()) throw ended(target, operator)
+  return clientFor(
+    context,
+    target,
+    { kind: 'bearer', token },
+    { through: (transport) => withFreshLogin(context, { target, operator, token }, transport) },
+  )
 }
 
 /** Undefined without --data-dir, with another flag that names a server, and if no server accepts this user there. */
@@ -115,7 +148,7 @@ function notLocal(): CliError {
     'You are not a local administrator of this server, and you are not logged in.',
     {
       exit: 4,
-      hint: 'Run it as the user of the server, give its data directory with --data-dir, or run `mayfly login` with an agent that has the admin scope.',
+      hint: 'Run it as the user of the server, give its data directory with --data-dir, or run `mayfly login --browser`, or `mayfly login` with an agent that has the admin scope.',
     },
   )
 }

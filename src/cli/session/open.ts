@@ -32,22 +32,30 @@ export async function openPublicClient(context: Context): Promise<Session> {
   return { client: await clientFor(context, target, { kind: 'none' }), target, login: undefined }
 }
 
+interface ClientWish {
+  /** Whether to warn of a server whose keys have changed. */
+  readonly isWatched?: boolean
+  /** What requests go through first. */
+  readonly through?: (transport: Transport) => Transport
+}
+
 /** Creates a client over the transport of the command line. */
 export async function clientFor(
   context: Context,
   target: Target,
   auth: Auth,
-  { isWatched = true }: { readonly isWatched?: boolean } = {},
+  { isWatched = true, through = (transport) => transport }: ClientWish = {},
 ): Promise<Client> {
   const { server, profile } = target
   const following = await followingTransport(context, target, auth)
+  const transport =
+    isWatched && auth.kind !== 'none' && profile?.server_keys !== undefined
+      ? (await import('./server-keys.ts')).watchServerKeys(context, target, following)
+      : following
   return createClient({
     server: server.url,
     auth,
-    transport:
-      isWatched && auth.kind !== 'none' && profile?.server_keys !== undefined
-        ? (await import('./server-keys.ts')).watchServerKeys(context, target, following)
-        : following,
+    transport: through(transport),
     retries: 2,
     signal: context.signal,
     now: context.now,

@@ -7,19 +7,44 @@ import { digest } from './token-cache.ts'
 
 type Where = Pick<Surroundings, 'env' | 'home'>
 
-/** One login at one server, without its secret. */
+export type Place = 'keychain' | 'file'
+
+/** The logins at one server, of an agent, an operator or both, without their secrets. */
 export interface Profile {
   /** In the form of `serverOf`. */
   readonly server: string
   readonly issuer?: string | undefined
   readonly agent?: { readonly id: string; readonly name: string } | undefined
-  readonly login: 'bearer' | 'client_secret' | 'private_key_jwt'
+  /** How the agent logs in; absent, as is `secret_in`, without a login of an agent. */
+  readonly login?: 'bearer' | 'client_secret' | 'private_key_jwt' | undefined
   readonly client_id?: string | undefined
   readonly ca_file?: string | undefined
-  readonly secret_in: 'keychain' | 'file'
+  readonly secret_in?: Place | undefined
+  readonly operator?: KeptOperator | undefined
   /** Thumbprints of the keys of the server. */
   readonly server_keys?: readonly string[] | undefined
 }
+
+/** The login of a person: who they are, and the session that it is. */
+export interface KeptOperator {
+  readonly id: string
+  /** Absent: their provider of single sign-on has verified none. */
+  readonly email?: string | undefined
+  readonly name: string
+  readonly method: OperatorMethod
+  readonly session: string
+  /** RFC 3339, by the clock of this machine. */
+  readonly expires: string
+  /** What the server calls itself, as a person has accepted it. */
+  readonly issuer: string
+  readonly secret_in: Place
+}
+
+/** How they log in: with a browser on this machine, or with a code that they type on another. */
+export type OperatorMethod = 'browser' | 'device'
+
+/** What a person calls them. */
+export const nameOf = ({ email, name }: Pick<KeptOperator, 'email' | 'name'>): string => email ?? name
 
 export interface Profiles {
   /** The profile to use if none is named. */

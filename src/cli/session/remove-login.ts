@@ -1,14 +1,20 @@
 import type { Context } from '../frame/verb.ts'
+import { endOrSay } from '../person/end-login.ts'
 import { dropCached, identityOf } from './credential-cache.ts'
 import { forgetLogin } from './keep-login.ts'
 import { clientFor } from './open.ts'
 import { findStoredLogin, type Target } from './session.ts'
 import { cacheOf } from './token-cache.ts'
 
-/** Removes the login of a profile from this machine, and revokes the credentials that were cached with it. */
-export async function removeLogin(context: Context, target: Target): Promise<void> {
+/**
+ * Removes the logins of a profile from this machine, revokes the credentials that were cached with the agent's, and ends the
+ * operator's. Returns whether that has ended at the server.
+ */
+export async function removeLogin(context: Context, target: Target): Promise<boolean> {
   await endCached(context, target)
+  const hasEnded = await endOrSay(context, target)
   await forgetLogin(context, target.profileName)
+  return hasEnded
 }
 
 /** Revokes the cached credentials of this login, as far as the server can be reached. */

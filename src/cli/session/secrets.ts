@@ -6,7 +6,7 @@ import type { Context } from '../frame/verb.ts'
 import type { Keychain } from './keychain.ts'
 import { configPath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
-import type { Profile } from './profiles.ts'
+import type { Place } from './profiles.ts'
 
 /** The secret of a login, as it is stored. */
 export type StoredSecret =
@@ -16,6 +16,15 @@ export type StoredSecret =
 
 /** A secret may be sent to this server only. */
 export type KeptSecret = StoredSecret & { readonly server: string }
+
+/** The secret of an operator's login: a `mop_` token. */
+export interface OperatorSecret {
+  readonly kind: 'operator'
+  readonly token: string
+  /** RFC 3339. */
+  readonly expires: string
+  readonly server: string
+}
 
 export function authOf(secret: StoredSecret, issuer?: string): Auth {
   switch (secret.kind) {
@@ -30,12 +39,12 @@ export function authOf(secret: StoredSecret, issuer?: string): Auth {
 
 /** Where a secret is stored: for the profile, and in words for the user. */
 export interface KeptAt {
-  readonly place: Profile['secret_in']
+  readonly place: Place
   readonly title: string
 }
 
 /** The name of a secret: `profile/kind`. */
-export type SecretName = `${string}/${'login' | 'enrollment'}`
+export type SecretName = `${string}/${'login' | 'operator' | 'enrollment'}`
 
 export function secretPath(context: Context, name: SecretName): string {
   return configPath(context, 'secrets', `${name.replace('/', '.')}.json`)
@@ -58,7 +67,7 @@ export async function saveSecret(context: Context, name: SecretName, value: obje
 export async function loadSecret<T extends object = StoredSecret>(
   context: Context,
   name: SecretName,
-  place: Profile['secret_in'],
+  place: Place,
 ): Promise<T | undefined> {
   const text =
     place === 'file'
@@ -73,11 +82,7 @@ export async function loadSecret<T extends object = StoredSecret>(
   })
 }
 
-export async function removeSecret(
-  context: Context,
-  name: SecretName,
-  place: Profile['secret_in'],
-): Promise<void> {
+export async function removeSecret(context: Context, name: SecretName, place: Place): Promise<void> {
   if (place === 'file') await removeFile(secretPath(context, name))
   else await (await needKeychain(context)).remove(name)
 }

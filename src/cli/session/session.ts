@@ -11,7 +11,7 @@ import {
   type Profiles,
   readProfiles,
 } from './profiles.ts'
-import { authOf, type KeptSecret, loadSecret } from './secrets.ts'
+import { authOf, type KeptSecret, loadSecret, type OperatorSecret } from './secrets.ts'
 import { DEFAULT_SERVER, isSameServer, type ServerAddress, serverOf } from './server-address.ts'
 
 /** Where a setting comes from. */
@@ -114,9 +114,49 @@ export const LOGIN_VARIABLES = [
   'MAYFLY_CLIENT_SECRET_FILE',
 ] as const
 
-/** The login from the environment, if the target uses that, else the one of the profile; undefined if there is none. */
+/**
+ * The login of an agent: from the environment, if the target uses that, else the one of the profile; undefined if there is
+ * none. Throws `CliError` for the token of an operator.
+ */
 export async function findLogin(context: Context, target: Target): Promise<Login | undefined> {
+  if (target.variable?.isUsed !== true) return findStoredLogin(context, target)
+  const login = await environmentLogin(context)
+  if (isOperators(login)) throw ofOperator(target.variable.name)
+  return login
+}
+
+/** As `findLogin`, for verbs of administration: the token of an operator will do. */
+export async function findAdminLogin(context: Context, target: Target): Promise<Login | undefined> {
   return target.variable?.isUsed === true ? environmentLogin(context) : findStoredLogin(context, target)
+}
+
+/** The form of an operator's token. */
+export const OPERATOR_TOKEN = /^mop_[0-9a-f]{64}$/
+
+/** Whether it is the token of an operator, or was meant to be. */
+export const isOperators = ({ auth }: Login): boolean =>
+  auth.kind === 'bearer' && auth.token.startsWith('mop_')
+
+function ofOperator(variable: string): CliError {
+  return new CliError(
+    'operator_token',
+    `${variable} holds the token of an operator (mop_…), which administers and never gets credentials.`,
+    {
+      exit: EXIT.unauthenticated,
+      hint: 'Set it to the token of an agent (ckr_…), or unset it and run `mayfly login` or `mayfly enroll`.',
+    },
+  )
+}
+
+/** The token of the operator's login of the profile; undefined if there is none. */
+export async function findStoredOperator(
+  context: Context,
+  { profile, profileName }: Target,
+): Promise<string | undefined> {
+  if (profile?.operator === undefined) return undefined
+  const { secret_in } = profile.operator
+  const secret = await loadSecret<OperatorSecret>(context, `${profileName}/operator`, secret_in)
+  return secret?.server === profile.server ? secret.token : undefined
 }
 
 /** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET. */
@@ -135,7 +175,7 @@ export async function findStoredLogin(
   context: Context,
   { profile, profileName }: Target,
 ): Promise<Login | undefined> {
-  if (profile === undefined) return undefined
+  if (profile?.secret_in === undefined) return undefined
   const secret = await loadSecret<KeptSecret>(context, `${profileName}/login`, profile.secret_in)
   // A secret goes only to the server it was stored for, even if the profile has changed.
   if (secret?.server !== profile.server) return undefined

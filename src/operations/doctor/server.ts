@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Context } from '../../cli/frame/verb.ts'
 import { openAdminClient } from '../../cli/session/admin.ts'
 import { clientFor, findProxy, openPublicClient } from '../../cli/session/open.ts'
+import { lookAtOperator, type OperatorStatus, operatorInWords } from '../../cli/session/operator-status.ts'
 import { findLogin, notLoggedIn, type Target } from '../../cli/session/session.ts'
 import type { Client } from '../../client/client.ts'
 import type { BackendHealth } from '../../client/wire.ts'
@@ -129,6 +130,8 @@ const SOON_MS = DAY_MS
 export async function checkLogin(context: Context, target: Target): Promise<Finding> {
   try {
     const login = await findLogin(context, target)
+    const operator = login === undefined ? await lookAtOperator(context, target) : undefined
+    if (operator !== undefined) return checkOperator(operator, context.now())
     if (login === undefined) {
       const { message, hint } = notLoggedIn(target)
       return warn('login', message, hint ?? '')
@@ -145,6 +148,12 @@ export async function checkLogin(context: Context, target: Target): Promise<Find
   } catch (error) {
     return failed('login', error)
   }
+}
+
+function checkOperator(operator: OperatorStatus, now: number): Finding {
+  const words = operatorInWords(operator, now)
+  if (operator.state === 'active') return ok('login', `The login works: operator ${words}.`)
+  return warn('login', `The login of an operator: ${words}.`, `Run \`mayfly login --${operator.login}\`.`)
 }
 
 /** Checks for admin access; having none is not a failure. */

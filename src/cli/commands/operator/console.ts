@@ -35,5 +35,5 @@ async function openServer(context: Context): Promise<Client> {
   const last = await readLastServer(context)
   if (last !== undefined && (await isAnswered(adminSocketOf(last.dataDir))))
     return openSocketClient(context, last.dataDir)
-  return openAdminClient(context)
+  return openAdminClient(context, { asLocal: true })
 }

@@ -1,0 +1,58 @@
+import { MayflyError } from '../../client/client.ts'
+import { CliError, EXIT, failureOf } from '../frame/failure.ts'
+import { relative } from '../frame/times.ts'
+import type { Context } from '../frame/verb.ts'
+import { clientFor } from '../session/open.ts'
+import { nameOf } from '../session/profiles.ts'
+import { findStoredOperator, type Target } from '../session/session.ts'
+
+/** The login is removed from this machine all the same. */
+const PATIENCE_MS = 10_000
+
+/** Ends a session at the server, unless it has ended. Throws what the client throws. */
+export async function endSession(
+  context: Context,
+  target: Target,
+  token: string,
+  session: string,
+): Promise<void> {
+  const late = new CliError('unreachable_timeout', 'The server did not answer in time.', {
+    exit: EXIT.unreachable,
+  })
+  const stop = new AbortController()
+  const timer = setTimeout(() => stop.abort(late), PATIENCE_MS)
+  const signal = AbortSignal.any([context.signal, stop.signal])
+  try {
+    const client = await clientFor({ ...context, signal }, target, { kind: 'bearer', token })
+    await client.admin.sessions.end(session)
+  } catch (error) {
+    if (!(error instanceof MayflyError) || ![401, 404].includes(error.status)) throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What ends the operator's login that is stored now, also once another has taken its place. */
+export async function endOperator(context: Context, target: Target): Promise<() => Promise<void>> {
+  const { operator } = target.profile ?? {}
+  if (operator === undefined || Date.parse(operator.expires) <= context.now()) return async () => {}
+  const token = await findStoredOperator(context, target).catch(() => undefined)
+  if (token === undefined) return () => Promise.reject(new Error('The stored login cannot be read.'))
+  return () => endSession(context, target, token, operator.session)
+}
+
+/** Ends it, or says that it goes on. Returns whether it has ended at the server. */
+export async function endOrSay(context: Context, target: Target): Promise<boolean> {
+  const { operator } = target.profile ?? {}
+  if (operator === undefined) return true
+  try {
+    await (await endOperator(context, target))()
+    return true
+  } catch (error) {
+    context.signal.throwIfAborted()
+    context.out.note(
+      `${failureOf(error).message} The login of ${nameOf(operator)} was removed here, and is valid at the server until it expires ${relative(operator.expires, context.now())}: end the session ${operator.session} in the console.`,
+    )
+    return false
+  }
+}
