@@ -18,7 +18,8 @@ export const SSO = {
     id: 'beginSsoLogin',
     tags,
     summary: 'Begin a login by single sign-on; only for the page of the console',
-    description: 'The state of the login is in the cookie `mayfly-sso-state` (over TLS `__Host-mayfly-sso-state`), sealed, for ten minutes.',
+    description:
+      'The state of the login is in the cookie `mayfly-sso-state` (over TLS `__Host-mayfly-sso-state`), sealed, for ten minutes.',
     body: sso.BeginSso,
     replies: { 200: sso.BegunSso },
     errors: ['not_allowed', 'not_found', ...AWAY],
