@@ -5,6 +5,7 @@ import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
 import { PEOPLE } from './routes/people.ts'
 import { ROOT } from './routes/root.ts'
+import { RUNS } from './routes/runs.ts'
 import { V1 } from './routes/v1.ts'
 
 export type { Route, RouteRule } from './routes/route.ts'
@@ -20,7 +21,8 @@ export const ROUTES: typeof ROOT &
   typeof ADMIN &
   typeof ADMIN_SERVER &
   typeof LIVE &
-  typeof PEOPLE = {
+  typeof PEOPLE &
+  typeof RUNS = {
   ...ROOT,
   ...OAUTH,
   ...API_V1,
@@ -29,6 +31,7 @@ export const ROUTES: typeof ROOT &
   ...ADMIN_SERVER,
   ...LIVE,
   ...PEOPLE,
+  ...RUNS,
 }
 
 export type RouteName = keyof typeof ROUTES

@@ -15,6 +15,7 @@ import { checkReceivers, type ReceiverEntry } from './notify.ts'
 import { ReceiverSchema } from './notify-schema.ts'
 import { compilePolicies, type PolicyEntry } from './policies.ts'
 import { PolicySchema } from './policy-schema.ts'
+import { runs } from './run-settings.ts'
 import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
 import {
   parseAudience,
@@ -385,7 +386,7 @@ const notify = {
 }
 
 /**
- * Every setting by its name in the file; those of `limits` with their dotted path. Each says whether a reload applies it
+ * Every setting by its name in the file; those of `limits` and `runs` with their dotted path. Each says whether a reload applies it
  * (`x-reload`): what applies it is a part of `app/reload.ts`.
  */
-export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies, ...notify }
+export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...runs, ...policies, ...notify }

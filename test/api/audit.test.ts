@@ -268,6 +268,7 @@ function entryRow(app: TestApp, agent: NewAgent) {
     request_id: null,
     metadata: null,
     details: null,
+    run_id: null,
   }
 }
 

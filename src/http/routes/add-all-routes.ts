@@ -25,6 +25,7 @@ import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
 import { meRoutes } from './v1/me.ts'
 import { requestRoutes } from './v1/request.ts'
+import { runRoutes } from './v1/runs.ts'
 import { statusRoutes } from './v1/status.ts'
 import { wellKnownRoutes } from './well-known.ts'
 
@@ -49,6 +50,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   backendRoutes(http)
   auditRoutes(http)
   statusRoutes(http)
+  runRoutes(http)
   backendCredentialRoutes(http, { issueByGet })
   enrollRoutes(http)
   requestRoutes(http)

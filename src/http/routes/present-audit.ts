@@ -15,6 +15,7 @@ export function presentEntry(entry: AuditEntry) {
     actor: entry.actor,
     backend: entry.backend,
     credential_id: entry.credentialId,
+    run: entry.runId,
     scopes: entry.scopes,
     ttl: entry.ttlMs === null ? null : formatDuration(entry.ttlMs),
     ip_address: entry.ipAddress,
