@@ -1,5 +1,5 @@
-/** Runs that beat, a worker thread: a steady rate of heartbeats over some keep-alive sockets, whatever the server's pace. */
-import { connect } from 'node:net'
+/** Runs that beat, a worker thread: a steady rate of heartbeats over some keep-alive sockets, one at a time on each. */
+import { connect, type Socket } from 'node:net'
 import { parentPort } from 'node:worker_threads'
 
 export interface BeatPlan {
@@ -10,40 +10,63 @@ export interface BeatPlan {
   readonly everyMs: number
 }
 
-const SOCKETS = 32
-const TICK_MS = 10
-const GOOD = 'HTTP/1.1 200'
-
-/** Posts how many replies came, and the first that was no success. */
+/** How many replies came, and the first that was no success. */
 export interface Beaten {
   readonly sent: number
   readonly good: number
   readonly bad: string | undefined
 }
 
+const SOCKETS = 64
+const TICK_MS = 10
+const GOOD = 'HTTP/1.1 200'
+const CLOSE = /\r\nconnection: close/i
+
 parentPort?.once('message', ({ port, requests, everyMs }: BeatPlan) => {
+  const idle: Socket[] = []
+  const open = new Set<Socket>()
   let [sent, good] = [0, 0]
   let bad: string | undefined
-  const sockets = Array.from({ length: SOCKETS }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
-  for (const socket of sockets) {
+  let isStopping = false
+
+  function add(): void {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    open.add(socket)
     socket.setEncoding('latin1')
+    socket.once('connect', () => idle.push(socket))
+    // The reply is small: it comes as one piece.
     socket.on('data', (text: string) => {
-      const found = text.split(GOOD).length - 1
-      good += found
-      if (found === 0 && text.startsWith('HTTP/1.1 ')) bad ??= text.slice(0, 300)
+      if (text.startsWith(GOOD)) good += 1
+      else bad ??= text
+      if (CLOSE.test(text)) socket.end()
+      else idle.push(socket)
     })
     socket.on('error', (error) => {
-      bad ??= error.message
+      if (!isStopping) bad ??= error.message
+    })
+    socket.once('close', () => {
+      open.delete(socket)
+      const at = idle.indexOf(socket)
+      if (at >= 0) idle.splice(at, 1)
+      if (!isStopping) add()
     })
   }
+
+  for (let n = 0; n < SOCKETS; n += 1) add()
   const began = performance.now()
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - began) / everyMs) * requests.length)
-    for (; sent < due; sent += 1) sockets[sent % SOCKETS]?.write(requests[sent % requests.length] ?? '')
+    while (sent < due) {
+      const socket = idle.shift()
+      if (socket === undefined) return
+      socket.write(requests[sent % requests.length] ?? '')
+      sent += 1
+    }
   }, TICK_MS)
   parentPort?.once('message', () => {
+    isStopping = true
     clearInterval(timer)
-    for (const socket of sockets) socket.destroy()
+    for (const socket of open) socket.destroy()
     parentPort?.postMessage({ sent, good, bad } satisfies Beaten)
   })
 })

@@ -29,6 +29,7 @@ export function presentEntry(entry: AuditEntry) {
 
 /** What somebody is shown who may read the things that entries are about, but not the audit. */
 export function presentFacts(entry: AuditEntry) {
-  const { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id } = presentEntry(entry)
-  return { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id }
+  const { id, timestamp, action, outcome, ...rest } = presentEntry(entry)
+  const { agent_id, agent_name, backend, credential_id, run } = rest
+  return { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id, run }
 }
