@@ -12,8 +12,13 @@ import { atGoal, issueTarget } from './issue.ts'
 /** After all ids: nothing is left to count. */
 const END = '~'
 const ENTRIES = 10_000_000
-/** What a hundredth of the entries may be cheaper. */
+/**
+ * What a tenth of the entries may be cheaper. Both stores have entries in almost every count; a smaller one has fewer counts to read,
+ * so that a quick run decides nothing.
+ */
 const GOAL = 2
+/** Long enough for several of the slowest reads. */
+const PACE = { warmMs: 200, burstMs: 1_000 }
 
 /** What counting costs those who issue, and what reading the counts costs in a large store. */
 export const activity: Scenario = {
@@ -45,7 +50,7 @@ interface Opened {
   readonly entries: number
 }
 
-/** A server whose audit is counted; `countedPerSecond` beside what else it does, which is nothing. */
+/** A server whose audit has been counted. */
 async function open(bench: Bench, entries: number): Promise<Opened> {
   const amounts = { agents: bench.quick ? 100 : 1_000, entries, credentials: entries / 10 }
   const store = await largeStore(bench, 'SQLite', amounts)
@@ -73,13 +78,12 @@ const READS = [
 async function read(bench: Bench): Promise<Row[]> {
   const entries = bench.quick ? 20_000 : ENTRIES
   const large = await open(bench, entries)
-  const small = await open(bench, entries / 100)
+  const small = await open(bench, entries / 10)
   const loader = startLoader()
-  const pace = bench.quick ? { warmMs: 50, burstMs: 100 } : { warmMs: 200, burstMs: 1_000 }
   const rows: Row[] = []
   for (const [n, [label, path]] of READS.entries()) {
     const burst = ({ store, target }: Opened) =>
-      burstOf(loader, { ...target, asks: [{ method: 'GET', path, bearer: store.tokens[0]! }] }, 1, pace)
+      burstOf(loader, { ...target, asks: [{ method: 'GET', path, bearer: store.tokens[0]! }] }, 1, PACE)
     const pair = await alternate(
       n,
       () => burst(large),
@@ -93,7 +97,7 @@ async function read(bench: Bench): Promise<Row[]> {
       figures: { p50, p95, p99, perSecond },
       comparedWith: `${small.entries} entries`,
       ratio: p50 / pair.reference.p50,
-      goal: atMost(p50 / pair.reference.p50, GOAL),
+      goal: bench.quick ? undefined : atMost(p50 / pair.reference.p50, GOAL),
     })
   }
   await Promise.all([large.target.stop(), small.target.stop()])

@@ -52,9 +52,11 @@ export async function issueTarget(
   }
 }
 
-/** The same pace, only at the number of clients that has a goal. */
+/** The same pace, only at the number of clients that has a goal; a run without it takes its largest number. */
 export function atGoal(pace: Pace): Pace {
-  return { ...pace, concurrencies: pace.concurrencies.filter((one) => one === GOAL_CLIENTS) }
+  const { concurrencies } = pace
+  const clients = concurrencies.includes(GOAL_CLIENTS) ? GOAL_CLIENTS : Math.max(...concurrencies)
+  return { ...pace, concurrencies: [clients] }
 }
 
 /** How much of its throughput the baseline keeps when it makes the signature of an issue: no issue can do better. */

@@ -39,7 +39,7 @@ const installation: Plugin = {
 const RECIPES = join(ROOT, 'src/backends/http/builtin.ts')
 
 /** The recipes as data, in place of the module that reads their files. */
-const recipes: Plugin = {
+export const recipes: Plugin = {
   name: 'recipes',
   load: async (id) =>
     id === RECIPES ? `export const RECIPES = ${JSON.stringify((await import(RECIPES)).RECIPES)}` : null,

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { startApp, type TestApp } from '../../test/support/app.ts'
 import { buildWeb } from '../../test/support/built-web.ts'
 import {
@@ -32,8 +32,8 @@ async function makeScreenshots(): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
   const browser = await startBrowser()
   try {
-    if (isAny(FIRST_RUN)) await onEmptyServer(browser)
-    if (isAny(SHOTS)) await inShop(browser)
+    if (isAny(FIRST_RUN)) await onEmptyServer()
+    if (isAny(SHOTS)) await inShop()
   } finally {
     await browser.close()
   }
@@ -46,10 +46,10 @@ const isAny = (shots: readonly Shot[]): boolean => shots.some(isWanted)
 os.hostname = () => 'mayfly-1'
 syncBuiltinESMExports()
 
-async function onEmptyServer(browser: Browser): Promise<void> {
+async function onEmptyServer(): Promise<void> {
   const app = await startApp({ ownIssuer: true })
   try {
-    const window = await openWindow(browser, LIKE_A_PERSON)
+    const window = await openWindow(LIKE_A_PERSON)
     await enterByLink(window, await loginLink(app))
     await shootAll(FIRST_RUN, window, app)
   } finally {
@@ -57,10 +57,10 @@ async function onEmptyServer(browser: Browser): Promise<void> {
   }
 }
 
-async function inShop(browser: Browser): Promise<void> {
+async function inShop(): Promise<void> {
   const shop = await openShop()
   try {
-    const window = await openWindow(browser, LIKE_A_PERSON)
+    const window = await openWindow(LIKE_A_PERSON)
     await window.context.clock.setFixedTime(NOW)
     await enterByLink(window, await shop.link())
     await registerPasskey(window, 'Laptop of Alice')
@@ -78,6 +78,8 @@ const LIKE_A_PERSON = {
 
 async function shootAll(shots: readonly Shot[], window: Window, app: TestApp, shop?: Shop): Promise<void> {
   const { page } = window
+  // A machine that is busy takes its time; what does not come at all ends it.
+  page.setDefaultTimeout(300_000)
   const before = await window.context.newPage()
   for (const shot of shots.filter(isWanted)) {
     const { name, size = [1280, 800], scheme = 'light', path, act, tolerance = 0.0005 } = shot
@@ -120,13 +122,10 @@ function differenceOf(page: Page, one: Buffer, other: Buffer): Promise<number> {
 }
 
 /** Nothing is loading any more, and nothing is drawn for another frame. */
-async function settle({ page }: Window): Promise<void> {
-  await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined)
-  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+async function settle({ page, settled }: Window): Promise<void> {
   await page.mouse.move(0, 0)
-  await page.evaluate(
-    'document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))',
-  )
+  await page.evaluate('document.fonts.ready.then(() => undefined)')
+  await settled()
 }
 
 /** WebP, which is a third of the PNG. */

@@ -37,11 +37,7 @@ export const SHOTS: readonly Shot[] = [
     name: 'approve',
     path: ({ request }) => `/pending/${request}`,
     act: async (page) => {
-      await page
-        .getByRole('button', { name: /^Approve/ })
-        .first()
-        .waitFor()
-      await page.keyboard.press('e')
+      await page.getByRole('button', { name: /^Approve less/ }).press('Enter')
       await page.getByRole('dialog').waitFor()
     },
   },

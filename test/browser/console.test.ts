@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
@@ -12,13 +12,11 @@ import {
   openWindow,
   originOf,
   registerPasskey,
-  startBrowser,
   type Window,
 } from '../support/console.ts'
 
 /** The pages of the console in a real browser, with a virtual authenticator that always agrees. */
 let app: TestApp
-let browser: Browser
 let origin: string
 /** A page of another port of the same host, and of another host. */
 let other: Server
@@ -33,24 +31,17 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   otherPort = (other.address() as AddressInfo).port
-  browser = await startBrowser()
 })
 afterAll(async () => {
-  await browser?.close()
   other?.close()
   await app?.close()
 })
 
 let mine: Window
-let theirs: Window
 beforeEach(async () => {
-  mine = await openWindow(browser)
-  theirs = await openWindow(browser)
+  mine = await openWindow()
 })
-afterEach(async () => {
-  await mine.context.close()
-  await theirs.context.close()
-})
+afterEach(() => mine.context.close())
 
 const message = (page: Page) => page.getByRole('alert').textContent()
 
@@ -138,9 +129,10 @@ test('from the first link to a passkey, a login with it, a confirmed act, and ou
   const [added] = (await app.local.get('/v1/admin/audit?action=passkey.removed&limit=1')).body
   expect(added).toMatchObject({ actor: 'operator:alice@example.com', details: { confirmation: { origin } } })
   expect(complaints).toEqual([])
-}, 60_000)
+})
 
 test('another browser gets nowhere with a used link, an assertion, a confirmation or a cookie', async () => {
+  const theirs = await openWindow()
   const link = await invitation()
   await enterByLink(mine, link)
   await theirs.page.goto(link)
@@ -182,7 +174,8 @@ test('another browser gets nowhere with a used link, an assertion, a confirmatio
   await theirs.context.addCookies(ended)
   await theirs.page.evaluate((text) => localStorage.setItem('mayfly.key', text ?? ''), key)
   expect((await callFrom(theirs.page, 'GET', '/v1/admin/me')).status).toBe(401)
-}, 60_000)
+  await theirs.context.close()
+})
 
 test('pages of another port and of another origin neither read nor do anything', async () => {
   await enterByLink(mine, await invitation())
@@ -253,7 +246,7 @@ test('pages of another port and of another origin neither read nor do anything',
   }
   expect(await agents()).toBe(before)
   expect((await callFrom(mine.page, 'GET', '/v1/admin/me')).status).toBe(200)
-}, 60_000)
+})
 
 test('says so when the passkey is cancelled, the session ends in another tab, or the link is nonsense', async () => {
   await enterByLink(mine, await invitation())
@@ -265,6 +258,7 @@ test('says so when the passkey is cancelled, the session ends in another tab, or
   await mine.page.getByText('Your session has ended').waitFor()
   expect(await second.getByText('Your session has ended').count()).toBe(0)
 
+  const theirs = await openWindow()
   await theirs.cdp.send('WebAuthn.setUserVerified', {
     authenticatorId: theirs.authenticatorId,
     isUserVerified: false,
@@ -274,4 +268,5 @@ test('says so when the passkey is cancelled, the session ends in another tab, or
   expect(await message(theirs.page)).toContain('was used already, or is too old')
   await button(theirs.page, 'Log in with a passkey').click()
   await theirs.page.getByText('it was cancelled, or took too long').waitFor()
-}, 60_000)
+  await theirs.context.close()
+})

@@ -1,4 +1,3 @@
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AnsweringProxy, startAnsweringProxy } from '../support/answering-proxy.ts'
 import { eventually, startApp, type TestApp } from '../support/app.ts'
@@ -10,7 +9,6 @@ import {
   openWindow,
   originOf,
   registerPasskey,
-  startBrowser,
   type Window,
 } from '../support/console.ts'
 import { startDoppler } from '../support/fakes/doppler.ts'
@@ -20,7 +18,6 @@ import { LONG } from '../support/long.ts'
 /** Ending credentials in a real browser, at an upstream that is slow, or refuses. */
 const COUNT = LONG ? 500 : 40
 let app: TestApp
-let browser: Browser
 let origin: string
 let doppler: Awaited<ReturnType<typeof startDoppler>>
 let upstream: AnsweringProxy
@@ -40,13 +37,12 @@ beforeAll(async () => {
   })
   const config = { token: doppler.token, base_url: upstream.url, local: true, configs: ['shop/prod'] }
   await app.newBackend({ type: 'doppler', name: 'shop', config })
-  browser = await startBrowser()
-  operator = await openWindow(browser)
+  operator = await openWindow()
   await enterByLink(operator, await loginLink(app))
   await registerPasskey(operator, 'laptop')
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
+  await operator?.context.close()
   await app?.close()
   await upstream?.[Symbol.asyncDispose]()
   await doppler?.api.close()

@@ -2,25 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
-import { button, loginLink, openWindow, startBrowser } from '../support/console.ts'
+import { button, loginLink, openWindow } from '../support/console.ts'
 import { byPalette, type Hands, handsOf, KEYBOARD, MOUSE } from '../support/hands.ts'
 import { startServerProcess } from '../support/server-process.ts'
 import { openUpstreamDatabase, type UpstreamDatabase } from '../support/upstream-database.ts'
 
 /** From the link that a new server prints to a first credential, without a terminal. */
-let browser: Browser
 let upstream: UpstreamDatabase
 beforeAll(async () => {
   await buildWeb()
-  browser = await startBrowser()
   upstream = await openUpstreamDatabase()
 })
 afterAll(async () => {
-  await browser?.close()
   await upstream?.close()
 })
 
@@ -66,7 +63,7 @@ async function startFresh() {
 
 test.each(handsOf(MOUSE))('after npm start one step is left, by $name', async (hands) => {
   await using server = await startFresh()
-  const { page, context, complaints } = await openWindow(browser)
+  const { page, context, complaints } = await openWindow()
   await become(page, server.link, hands)
   const steps = guide(page).getByRole('listitem')
   await steps.filter({ hasText: '1. A backend' }).getByText('demo').waitFor()
@@ -82,7 +79,7 @@ test.each(handsOf(KEYBOARD))(
   'on a server that has nothing all three steps are done, by $name',
   async (hands) => {
     const app = await startApp({ ownIssuer: true })
-    const { page, context, complaints } = await openWindow(browser)
+    const { page, context, complaints } = await openWindow()
     await become(page, await loginLink(app), hands)
     const step = (title: string) => guide(page).getByRole('listitem').filter({ hasText: title })
     await hands.write(step('1. A backend').getByLabel('Name'), 'shop')
@@ -109,7 +106,7 @@ test.each(handsOf(KEYBOARD))(
 
 test.each(handsOf(MOUSE))('adds backends by the forms of their kinds, by $name', async (hands) => {
   const app = await startApp({ ownIssuer: true })
-  const { page, context, complaints } = await openWindow(browser)
+  const { page, context, complaints } = await openWindow()
   await become(page, await loginLink(app), hands)
   await hands.press(page.getByRole('link', { name: /^Another kind/ }))
   await hands.press(page.getByRole('link', { name: /\bjwt\b/ }))

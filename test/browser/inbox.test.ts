@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
@@ -9,7 +9,6 @@ import {
   openWindow,
   originOf,
   registerPasskey,
-  startBrowser,
   untilLive,
   type Window,
 } from '../support/console.ts'
@@ -18,7 +17,6 @@ import { type Hands, handsOf, KEYBOARD, MOUSE } from '../support/hands.ts'
 
 /** Decisions on requests that come in while one looks at the page. */
 let app: TestApp
-let browser: Browser
 let origin: string
 let operator: Window
 beforeAll(async () => {
@@ -29,13 +27,12 @@ beforeAll(async () => {
   })
   origin = originOf(app)
   await app.newBackend({ name: 'orders' })
-  browser = await startBrowser()
-  operator = await openWindow(browser)
+  operator = await openWindow()
   await enterByLink(operator, await loginLink(app))
   await registerPasskey(operator, 'laptop')
 })
 afterAll(async () => {
-  await browser?.close()
+  await operator?.context.close()
   await app?.close()
 })
 beforeEach(async () => {

@@ -1,25 +1,17 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
-import {
-  enterByLink,
-  loginLink,
-  openWindow,
-  originOf,
-  startBrowser,
-  type Window,
-} from '../support/console.ts'
+import { enterByLink, loginLink, openWindow, originOf, type Window } from '../support/console.ts'
 import { LONG } from '../support/long.ts'
 import { addCredentials } from '../support/many-credentials.ts'
 
 /** A list of many pages, read to its end: each row once, in order, and no request for nothing. */
-const COUNT = LONG ? 5_000 : 1_500
+const COUNT = LONG ? 5_000 : 500
 /** Less than a window, so that every row is drawn once. */
 const STEP_PX = 900
 
 let app: TestApp
-let browser: Browser
 let origin: string
 let operator: Window
 let ids: readonly string[]
@@ -30,13 +22,12 @@ beforeAll(async () => {
   await app.newBackend({ name: 'orders' })
   const agent = await app.newAgent({ name: 'swarm', scopes: ['orders'] })
   for (let n = 0; n < COUNT; n += 500) await addCredentials(app.core, 'orders', agent, 500)
-  browser = await startBrowser()
-  operator = await openWindow(browser)
+  operator = await openWindow()
   await enterByLink(operator, await loginLink(app))
   ids = await all()
 })
 afterAll(async () => {
-  await browser?.close()
+  await operator?.context.close()
   await app?.close()
 })
 

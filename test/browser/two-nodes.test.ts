@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
 import {
@@ -9,7 +8,6 @@ import {
   loginLink,
   openWindow,
   originOf,
-  startBrowser,
   untilLive,
   type Window,
 } from '../support/console.ts'
@@ -18,7 +16,6 @@ import { SAME_ORIGIN } from '../support/person.ts'
 /** Two nodes on one PostgreSQL: the console is open on one, and things happen on the other. */
 let one: TestApp
 let two: TestApp
-let browser: Browser
 let origin: string
 let operator: Window
 beforeAll(async () => {
@@ -30,16 +27,13 @@ beforeAll(async () => {
     argv: { issuer: one.url },
   })
   origin = originOf(one)
-  browser = await startBrowser()
-  operator = await openWindow(browser)
+  operator = await openWindow()
+  await enterByLink(operator, await loginLink(one))
 })
 afterAll(async () => {
-  await browser?.close()
+  await operator?.context.close()
   await two?.close()
   await one?.close()
-})
-beforeEach(async () => {
-  await enterByLink(operator, await loginLink(one))
 })
 
 test('what happens on the other node appears on this one, without a reload', async () => {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { COMPILE_CACHE } from '../support/compile-cache.ts'
+import { joinedMain } from '../support/joined-main.ts'
 import { newMasterKey } from '../support/master-key.ts'
 import { startServerProcess } from '../support/server-process.ts'
-import { MAIN } from './support.ts'
 
 /** Root may read everything, so that the server runs as another user here. */
 const isRootOnLinux = process.platform === 'linux' && process.getuid?.() === 0
@@ -23,7 +23,7 @@ const at = (name: string) => join(folder, name)
 function server(...argv: string[]) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [MAIN, 'server', '--listen', '127.0.0.1:0', ...argv],
+    [joinedMain(), 'server', '--listen', '127.0.0.1:0', ...argv],
     { uid: OTHER, gid: OTHER, cwd: '/', env: { NODE_COMPILE_CACHE: COMPILE_CACHE }, encoding: 'utf8' },
   )
   return { status, stdout, stderr }
@@ -131,7 +131,7 @@ test.runIf(isRootOnLinux)(
     ] as const) {
       const { status, stderr } = spawnSync(
         process.execPath,
-        [MAIN, verb, file, '--data-dir', at('data'), '--master-key-file', at('key')],
+        [joinedMain(), verb, file, '--data-dir', at('data'), '--master-key-file', at('key')],
         { uid: OTHER, gid: OTHER, cwd: '/', env: { NODE_COMPILE_CACHE: COMPILE_CACHE }, encoding: 'utf8' },
       )
       expect([status, stderr]).toEqual([
@@ -144,7 +144,7 @@ test.runIf(isRootOnLinux)(
 
 describe.runIf(isRootOnLinux)('root, in the data directory of another user,', () => {
   const mayfly = (...argv: string[]) =>
-    spawnSync(process.execPath, [MAIN, ...argv], {
+    spawnSync(process.execPath, [joinedMain(), ...argv], {
       cwd: folder,
       env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
       encoding: 'utf8',
@@ -194,7 +194,7 @@ describe.runIf(isRootOnLinux)('root, in the data directory of another user,', ()
 test('a configuration that does not exist is one line with the command that makes it', () => {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [MAIN, 'server', '--config', at('none/mayfly.yaml')],
+    [joinedMain(), 'server', '--config', at('none/mayfly.yaml')],
     { cwd: folder, env: { NODE_COMPILE_CACHE: COMPILE_CACHE }, encoding: 'utf8' },
   )
   const line = `mayfly: flag --config: the file "${at('none/mayfly.yaml')}" does not exist. Run: mayfly init --config ${at('none/mayfly.yaml')}\n`

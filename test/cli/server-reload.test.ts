@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { joinedMain } from '../support/joined-main.ts'
 import { poll, type ServerProcess, startServerProcess } from '../support/server-process.ts'
-import { MAIN, newHome, runCli } from './support.ts'
+import { newHome, runCli } from './support.ts'
 
 const canOpenTerminal =
   process.platform === 'linux' && spawnSync('python3', ['-c', 'import pty']).status === 0
@@ -102,7 +103,15 @@ describe('SIGHUP', () => {
 
   test.skipIf(!canOpenTerminal)('of a terminal that closes ends the server, as before', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'mayfly-terminal-'))
-    const line = [process.execPath, MAIN, 'server', '--data-dir', directory, '--listen', '127.0.0.1:0']
+    const line = [
+      process.execPath,
+      joinedMain(),
+      'server',
+      '--data-dir',
+      directory,
+      '--listen',
+      '127.0.0.1:0',
+    ]
     const { stdout } = await promisify(execFile)('python3', ['-c', TERMINAL, ...line], {
       env: { ...env, INVOCATION_ID: 'test' },
     })

@@ -74,6 +74,27 @@ describe.each(DIALECTS)('activity: %s', (dialect) => {
     ])
   })
 
+  test('rows are added up by a longer step, for each backend or for all', async () => {
+    const range = { span: MINUTE_MS, from: start, before: start + 2 * HOUR_MS }
+    const summed = async (byBackend: boolean) => {
+      const found: unknown[] = []
+      for await (const part of store.activity.sums(range, { step: 5 * MINUTE_MS, byBackend }))
+        for (const { at, backend, action, count, rows } of part)
+          found.push([(at - start) / MINUTE_MS, backend, action, count, rows])
+      return found.sort()
+    }
+    expect(await summed(true)).toEqual([
+      [0, '', 'token.issued', 1, 1],
+      [0, 'db', 'credential.issued', 3, 2],
+      [60, 'other', 'credential.issued', 1, 1],
+    ])
+    expect(await summed(false)).toEqual([
+      [0, '', 'credential.issued', 3, 2],
+      [0, '', 'token.issued', 1, 1],
+      [60, '', 'credential.issued', 1, 1],
+    ])
+  })
+
   test('more entries than one commit takes are counted in pages; later ones add to the same rows', async () => {
     const before = await totalOf(store, DAY_MS)
     const from = timeOfBody((await store.activity.position()) ?? '') + 1

@@ -3,11 +3,11 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 import { commandScript } from '../support/compile-cache.ts'
+import { joinedMain } from '../support/joined-main.ts'
 import { isAsShown, Known } from './masks.ts'
 import { type GuideStep, type RunStep, readGuide, type Shown } from './read-guide.ts'
 import { type GuideShell, startShell } from './shell.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 export interface GuideOptions {
@@ -140,6 +140,6 @@ function edited(page: string, edits: readonly { shown: Shown; text: string }[]):
 export async function installMayfly(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   const path = join(directory, 'mayfly')
-  await writeFile(path, commandScript(MAIN))
+  await writeFile(path, commandScript(joinedMain()))
   await chmod(path, 0o755)
 }

@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { callAdminSocket } from '../support/admin-socket.ts'
 import { COMPILE_CACHE } from '../support/compile-cache.ts'
+import { joinedMain } from '../support/joined-main.ts'
 import { poll } from '../support/server-process.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const canOpenTerminal =
   process.platform === 'linux' && spawnSync('python3', ['-c', 'import pty']).status === 0
 
@@ -52,7 +51,7 @@ function start(
 ) {
   const server = [
     process.execPath,
-    MAIN,
+    joinedMain(),
     'server',
     '--data-dir',
     dataDir,

@@ -78,7 +78,7 @@ describe.each(['sqlite', 'postgres'] as const)(
       try {
         const given = { dataDir: world.dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) }
         // The server creates its keys and tables in this interval.
-        for (let n = 0; n < FIRST_STARTS; n += 1) await killDuringStart(given, 200 + Math.random() * 800)
+        for (let n = 0; n < FIRST_STARTS; n += 1) await killDuringStart(given, 100 + Math.random() * 600)
         const server = await world.start()
         await addBackends(server, upstream.config())
         const agent = await addAgent(server, 'agent')

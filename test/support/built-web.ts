@@ -5,9 +5,14 @@ import { promisify } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
+const build = () =>
+  promisify(execFile)(process.execPath, [join(ROOT, 'scripts/build.ts'), 'web'], { cwd: ROOT })
+let built: ReturnType<typeof build> | undefined
+
 /** Builds the console unless that was done: servers of these tests, which run from the sources, only read what is there. */
 export async function buildWeb(): Promise<void> {
-  await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/build.ts'), 'web'], { cwd: ROOT })
+  built ??= build()
+  await built
 }
 
 /** The paths of the files that the built page names itself. */

@@ -11,11 +11,42 @@ import type { TestApp } from './app.ts'
 /** The console in a real browser, for tests of `test/browser`. */
 export const chromiumPath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
+/**
+ * What no test needs. Chromium takes the last list of its command line, so this has that of Playwright, too; the popups of the address
+ * bar, which nobody sees, would be two pages more for each window.
+ */
+const WITHOUT = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'AimEnabled',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+]
+
+let browser: Promise<Browser> | undefined
+
+/** One for all files of a worker, with which it ends: each window has its own cookies, storage and cache. */
 export function startBrowser(): Promise<Browser> {
-  return chromium.launch({
+  browser ??= chromium.launch({
     executablePath: chromiumPath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      `--disable-features=${WITHOUT.join()}`,
+    ],
   })
+  return browser
 }
 
 /** The address at which passkeys work: those of an IP address do not. */
@@ -26,7 +57,7 @@ export interface Window {
   readonly page: Page
   readonly cdp: CDPSession
   readonly authenticatorId: string
-  /** What the browser complained of: errors of the page, and whatever its CSP refused. */
+  /** What the browser complained of on any page: errors, and whatever the CSP refused. */
   readonly complaints: string[]
   /** Resolves once the page has all that it has asked for, and shows it. */
   settled(): Promise<void>
@@ -52,21 +83,22 @@ function settling(page: Page): () => Promise<void> {
   }
 }
 
+const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+  console.error('CSP', violatedDirective, blockedURI))`
+
 /** A browser of its own for one person, with a virtual authenticator that always agrees. */
-export async function openWindow(
-  browser: Browser,
-  options: Parameters<Browser['newContext']>[0] = {},
-): Promise<Window> {
-  const context = await browser.newContext(options)
-  const page = await context.newPage()
+export async function openWindow(options: Parameters<Browser['newContext']>[0] = {}): Promise<Window> {
+  const context = await (await startBrowser()).newContext(options)
   const complaints: string[] = []
-  const settled = settling(page)
-  page.on('console', (message) => {
+  context.on('console', (message) => {
     // A refused request is a line of the browser's own.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text())
   })
-  page.on('pageerror', (error) => complaints.push(error.message))
+  context.on('weberror', (error) => complaints.push(error.error().message))
+  await context.addInitScript(REPORT_VIOLATIONS)
+  const page = await context.newPage()
+  const settled = settling(page)
   const cdp = await context.newCDPSession(page)
   await cdp.send('WebAuthn.enable')
   const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {

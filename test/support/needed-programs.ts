@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
  */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'test/support/certificates.ts': ['openssl'],
+  'test/support/console.ts': ['chromium'],
   'test/support/docker-registry.ts': ['docker-registry'],
   'test/support/git-server.ts': ['fcgiwrap', 'nginx'],
   'test/support/ldap-server.ts': ['/usr/sbin/slapd', 'openssl'],
@@ -25,7 +26,6 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'test/support/ssh-certificate.ts': ['ssh-keygen'],
   'test/support/ssh-server.ts': ['/usr/sbin/sshd', 'ssh'],
   'test/support/tls-server.ts': ['openssl', 'nginx'],
-  'test/browser/docs-page.test.ts': ['chromium'],
   'test/docs/backend-page.ts': ['curl'],
   'test/docs/installed-server.ts': ['curl'],
   'test/docs/start.test.ts': ['psql', 'curl'],

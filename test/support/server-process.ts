@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { askAdminSocket } from './admin-socket.ts'
 import { COMPILE_CACHE } from './compile-cache.ts'
+import { joinedMain } from './joined-main.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const START_MS = 60_000
 const ANSWER_MS = 45_000
 const LOG_LINES = 2_000
@@ -68,7 +67,7 @@ process.once('exit', () => {
 function spawnServer(given: ServerGiven): ChildProcess {
   const preload = (given.preload ?? []).flatMap((module) => ['--import', module])
   const argv = ['server', '--data-dir', given.dataDir, '--listen', '127.0.0.1:0', ...(given.flags ?? [])]
-  const [program, ...args] = [...(given.by ?? []), process.execPath, ...preload, MAIN, ...argv]
+  const [program, ...args] = [...(given.by ?? []), process.execPath, ...preload, joinedMain(), ...argv]
   const child = spawn(program ?? '', args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -132,7 +131,7 @@ export function startingServer(given: ServerGiven): StartingServer {
   }
 }
 
-/** From the sources, on a free port. Resolves when it listens; throws with its log when it does not. */
+/** On a free port. Resolves when it listens; throws with its log when it does not. */
 export function startServerProcess(given: ServerGiven): Promise<ServerProcess> {
   return startingServer(given).listening
 }

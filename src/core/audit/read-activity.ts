@@ -2,6 +2,7 @@ import { MAX_ACTIVITY_POINTS, spanOf, usualStep } from '../../domain/activity.ts
 import { requireDuration } from '../../domain/duration.ts'
 import { DAY_MS, MINUTE_MS } from '../../domain/limits.ts'
 import { invalid } from '../../domain/problems.ts'
+import type { Activity } from '../../store/tables/activity.ts'
 import type { Core } from '../context.ts'
 import { findBackendName } from '../find-named.ts'
 import { readAction, readTime } from './audit-filters.ts'
@@ -40,6 +41,9 @@ export interface ActivityView {
   readonly series: readonly Series[]
 }
 
+/** Of one row, or of `rows` that were added up. */
+type Counts = Activity & { readonly rows?: number }
+
 /** Reads counts, never entries: it costs the same however many entries there are. */
 export async function readActivity(
   core: Pick<Core, 'store'>,
@@ -52,13 +56,17 @@ export async function readActivity(
   const { until: countedUntil } = await readCounted(core)
   const series = createSeries(step)
   let read = 0
+  const byBackend = question.by !== 'action'
   const range = { span: spanOf(step), from: since, before: until, backend, action }
-  const { rows: ofEach, totals } = core.store.activity
-  for await (const rows of question.by === 'action' ? totals(range) : ofEach(range)) {
-    read += rows.length
-    if (read > MOST_ROWS) throw tooLarge()
-    for (const row of rows) series.add(row)
-  }
+  const { rows, sums } = core.store.activity
+  const isEach = byBackend && step === range.span
+  const parts: AsyncIterable<readonly Counts[]> = isEach ? rows(range) : sums(range, { step, byBackend })
+  for await (const part of parts)
+    for (const counts of part) {
+      read += byBackend ? (counts.rows ?? 1) : 1
+      if (read > MOST_ROWS) throw tooLarge()
+      series.add(counts)
+    }
   return { since, until, step, countedUntil, series: series.all() }
 }
 
@@ -79,12 +87,7 @@ function createSeries(step: number) {
   const series = new Map<string, { backend: string; action: string; counts: Map<number, number> }>()
   let points = 0
   return {
-    add(row: {
-      readonly at: number
-      readonly backend: string
-      readonly action: string
-      readonly count: number
-    }) {
+    add(row: Activity) {
       const { backend } = row
       const key = `${row.action} ${backend}`
       let one = series.get(key)

@@ -174,7 +174,8 @@ async function readDay({ store }: Parts, now: number, total: number): Promise<Da
   for (const one of tail) add(one.isEarlier ? latest - POINT_MS : latest, one)
   const isPart = until < latest - POINT_MS || entriesOfDay >= MOST_UNCOUNTED
   const range = { span: POINT_MS, from: latest - POINTS * POINT_MS, before: latest + DAY_MS }
-  for await (const rows of store.activity.totals(range)) for (const row of rows) add(row.at, row)
+  const sums = store.activity.sums(range, { step: POINT_MS, byBackend: false })
+  for await (const rows of sums) for (const row of rows) add(row.at, row)
   return { history: isPart ? [] : backwards(total, latest, changes), entriesOfDay }
 }
 

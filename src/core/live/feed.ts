@@ -11,8 +11,10 @@ import { AuditReader } from './reader.ts'
 
 /** Pause between two rounds. Each round finds the callers that have ended; not each one reads the audit. */
 const ROUND_MS = 250
-/** How long the feed pauses after a look that found too much, and for each stream that it wrote to: writing costs more than reading. */
+/** How long the feed pauses after a look that found too much: longer where the one before did, too, as the pages read again no sooner. */
 const BUSY_MS = 2_000
+const STILL_BUSY_MS = 5_000
+/** And for each stream that it wrote to: writing costs more than reading. */
 const TOLD_MS = 3
 /** The feed looks a caller up again before it sends anything, if the last look was longer ago than this. */
 const CHECK_MS = 500
@@ -125,6 +127,7 @@ function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void>
   const budget = createBudget()
   let isFailing = false
   let quietUntil = 0
+  let wasTooMuch = false
 
   async function look(): Promise<void> {
     let checkedAt = performance.now()
@@ -149,7 +152,10 @@ function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void>
       else tellOrHold(line, placed, position)
       if (line.spokenAt !== before) told += 1
     }
-    quietUntil = performance.now() + Math.max(told * TOLD_MS, placed === undefined ? BUSY_MS : 0)
+    const isTooMuch = placed === undefined
+    const pause = isTooMuch ? (wasTooMuch ? STILL_BUSY_MS : BUSY_MS) : 0
+    wasTooMuch = isTooMuch
+    quietUntil = performance.now() + Math.max(told * TOLD_MS, pause)
   }
 
   function open(line: Line, position: string): void {
@@ -194,6 +200,7 @@ async function endOld(core: Parts, lines: readonly Line[]): Promise<void> {
   const callers = await currentCallers(core, lines)
   for (const [index, line] of lines.entries()) {
     const caller = callers[index]
+    if (caller === line.caller) continue
     const reach = caller && reachOf(caller)
     if (caller === undefined || reach === undefined || !isSameReach(reach, line.reach)) endLine(line)
     else line.caller = caller

@@ -152,12 +152,6 @@ describe('schemas', () => {
     expect((await send('/may', 'null')).json().error.message).toBe('The body is null.')
     expect((await send('/must')).json().error.message).toBe('The body must be object.')
   })
-
-  it('stop the boot when they hold an unknown keyword', async () => {
-    const { server } = build()
-    server.post('/x', { schema: { body: { type: 'object', maxPropertis: 1 } } }, () => 'x')
-    await expect(server.ready()).rejects.toThrow('maxPropertis')
-  })
 })
 
 describe('listening', () => {

@@ -6,7 +6,7 @@ import { ACCEPTS_MARK, DOCUMENTED_AS_MARK, OPTIONAL_BODY_MARK } from '../../api/
 import { shownPath } from '../../domain/formats/schema-faults.ts'
 import { invalid, type Problem } from '../../domain/problems.ts'
 
-/** Our schema annotations; any other keyword unknown to Ajv stops the boot. */
+/** Our schema annotations; Ajv compiles no schema with another keyword that it does not know. */
 const VOCABULARY = [OPTIONAL_BODY_MARK, ACCEPTS_MARK, DOCUMENTED_AS_MARK, 'x-secret']
 
 function createAjv(coerce: false | 'array'): Ajv {
@@ -31,8 +31,8 @@ function createAjv(coerce: false | 'array'): Ajv {
   return ajv
 }
 
-const compileStrict = compilerOf(false)
-const compileCoercing = compilerOf('array')
+export const compileStrict = compilerOf(false)
+export const compileCoercing = compilerOf('array')
 
 /** Compiles each schema once in a process: tests start hundreds of servers with the same ones. */
 function compilerOf(coerce: false | 'array'): (schema: object) => ValidateFunction {
@@ -46,13 +46,23 @@ function compilerOf(coerce: false | 'array'): (schema: object) => ValidateFuncti
   }
 }
 
-const serializers = new WeakMap<object, (value: unknown) => string>()
+type Serialize = (value: unknown) => string
+const serializers = new WeakMap<object, Serialize>()
 
 /** The same for replies. */
-export function compileSerializer({ schema }: { readonly schema: object }): (value: unknown) => string {
+export function compileReply(schema: object): Serialize {
   const serialize = serializers.get(schema) ?? fastJson(schema as fastJson.Schema)
   serializers.set(schema, serialize)
   return serialize
+}
+
+/** With the first such reply, for the same reason as `compiledLater`. */
+export function compileSerializer({ schema }: { readonly schema: object }): Serialize {
+  let serialize: Serialize | undefined
+  return (value) => {
+    serialize ??= compileReply(schema)
+    return serialize(value)
+  }
 }
 
 /**
@@ -62,11 +72,24 @@ export function compileSerializer({ schema }: { readonly schema: object }): (val
 export function createValidatorCompiler(): FastifySchemaCompiler<object> {
   return ({ schema, httpPart }) => {
     const fromUrl = httpPart === 'querystring' || httpPart === 'params'
-    const compiled = (fromUrl ? compileCoercing : compileStrict)(schema)
+    const compiled = compiledLater(fromUrl ? compileCoercing : compileStrict, schema)
     const validate = fromUrl ? demandDecimals(schema, compiled) : compiled
     if (httpPart !== 'body' || Reflect.get(schema, OPTIONAL_BODY_MARK) !== true) return validate
     return allowAbsent(validate)
   }
+}
+
+/** With the first request that needs it: to compile all schemas would take a third of the start. */
+function compiledLater(compile: (schema: object) => ValidateFunction, schema: object): ValidateFunction {
+  let validate: ValidateFunction | undefined
+  const later = (data: unknown): boolean => {
+    validate ??= compile(schema)
+    const valid = validate(data)
+    later.errors = validate.errors
+    return valid
+  }
+  later.errors = null as ValidateFunction['errors']
+  return later as ValidateFunction
 }
 
 /** A plain decimal integer. Ajv's coercion would also accept `0x10`, `1e2`, `+5`, `05` and ` 5`. */

@@ -23,6 +23,12 @@ export interface ActivityRange {
   readonly action?: string | undefined
 }
 
+/** Some of these, added up. */
+export interface ActivitySum extends Activity {
+  /** How many. */
+  readonly rows: number
+}
+
 const POSITION = 'activity'
 /** Times that are added up at once: a few ms of SQLite where a hundred backends do ten things in each. */
 const TIMES_AT_ONCE = 24
@@ -89,25 +95,32 @@ function rowReads({ build, read, scan }: Engine) {
       return scan<Activity>(query)
     },
     /**
-     * As `rows`, with all backends in one: far fewer rows, which the database adds up in a quarter of the time. Some times after
-     * the other, so that other work gets its turn.
+     * As `rows`, added up for each `step`, a multiple of the span, and unless `byBackend` over all backends: far fewer rows, which
+     * the database adds up in a quarter of the time. Some times after the other, so that other work gets its turn; a step that
+     * reaches into the next of them comes in parts.
      */
-    async *totals({ span, from, before, backend, action }: ActivityRange): AsyncGenerator<Activity[]> {
-      for (let at = from; at < before; at += TIMES_AT_ONCE * span) {
+    async *sums(
+      { span, from, before, backend, action }: ActivityRange,
+      { step, byBackend }: { readonly step: number; readonly byBackend: boolean },
+    ): AsyncGenerator<ActivitySum[]> {
+      const at = sql<number>`at - at % ${sql.lit(step)}`
+      for (let start = from; start < before; start += TIMES_AT_ONCE * span) {
         let query = build
           .selectFrom('activity')
           .select([
-            'at',
-            sql<string>`''`.as('backend'),
+            at.as('at'),
+            (byBackend ? sql.ref<string>('backend') : sql<string>`''`).as('backend'),
             'action',
             sql<number>`cast(sum(count) AS bigint)`.as('count'),
+            sql<number>`count(*)`.as('rows'),
           ])
           .where('span', '=', span)
-          .where('at', '>=', at)
-          .where('at', '<', Math.min(before, at + TIMES_AT_ONCE * span))
+          .where('at', '>=', start)
+          .where('at', '<', Math.min(before, start + TIMES_AT_ONCE * span))
         if (backend !== undefined) query = query.where('backend', '=', backend)
         if (action !== undefined) query = query.where('action', '=', action)
-        yield await read<Activity>(query.groupBy(['at', 'action']))
+        query = query.groupBy([at, 'action'])
+        yield await read<ActivitySum>(byBackend ? query.groupBy('backend') : query)
         await setImmediate()
       }
     },

@@ -38,7 +38,7 @@ function plan(routes: readonly Shown[]): void {
   }, PAUSE_MS)
 }
 
-/** A server under load says so every two seconds; reading everything as often would add to it. */
+/** A server under load says so again after five seconds (core/live/feed.ts); reading everything more often would add to it. */
 const PAUSE_AFTER_RESET_MS = 5_000
 let all: ReturnType<typeof setTimeout> | undefined
 let isDueAgain = false

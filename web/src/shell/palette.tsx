@@ -73,7 +73,7 @@ function Group(props: {
         >
           <span className="truncate">{visible(name)}</span>
           {refused === undefined ? (
-            <span className="flex gap-1">
+            <span className="flex gap-1 max-md:hidden">
               {hotkey?.split(' ').map((one) => (
                 <Key key={one} name={one} />
               ))}

@@ -1,5 +1,5 @@
-import { type ComponentType, type LazyExoticComponent, lazy } from 'react'
 import { paths } from '../paths.ts'
+import { type Later, later } from './later.ts'
 
 export interface Room {
   readonly name: string
@@ -8,7 +8,7 @@ export interface Room {
   readonly letter: string
   /** An operation that the caller needs to see anything here. */
   readonly operation: string
-  readonly view: LazyExoticComponent<ComponentType>
+  readonly code: Later
   readonly group: 'daily' | 'setup'
 }
 
@@ -19,7 +19,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.overview(),
     letter: 'O',
     operation: 'getMe',
-    view: lazy(async () => ({ default: (await import('../rooms/overview/overview.tsx')).Overview })),
+    code: later(async () => (await import('../rooms/overview/overview.tsx')).Overview),
     group: 'daily',
   },
   {
@@ -27,7 +27,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.inbox(),
     letter: 'I',
     operation: 'listPending',
-    view: lazy(async () => ({ default: (await import('../rooms/inbox/inbox.tsx')).Inbox })),
+    code: later(async () => (await import('../rooms/inbox/inbox.tsx')).Inbox),
     group: 'daily',
   },
   {
@@ -35,7 +35,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.credentials(),
     letter: 'C',
     operation: 'listCredentials',
-    view: lazy(async () => ({ default: (await import('../rooms/credentials/credentials.tsx')).Credentials })),
+    code: later(async () => (await import('../rooms/credentials/credentials.tsx')).Credentials),
     group: 'daily',
   },
   {
@@ -43,7 +43,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.agents(),
     letter: 'A',
     operation: 'listAgents',
-    view: lazy(async () => ({ default: (await import('../rooms/agents/agents.tsx')).Agents })),
+    code: later(async () => (await import('../rooms/agents/agents.tsx')).Agents),
     group: 'daily',
   },
   {
@@ -51,7 +51,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.backends(),
     letter: 'B',
     operation: 'listBackends',
-    view: lazy(async () => ({ default: (await import('../rooms/backends/backends.tsx')).Backends })),
+    code: later(async () => (await import('../rooms/backends/backends.tsx')).Backends),
     group: 'daily',
   },
   {
@@ -59,7 +59,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.activity(),
     letter: 'T',
     operation: 'queryWholeAudit',
-    view: lazy(async () => ({ default: (await import('../rooms/activity/activity.tsx')).Activity })),
+    code: later(async () => (await import('../rooms/activity/activity.tsx')).Activity),
     group: 'daily',
   },
   {
@@ -67,7 +67,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.policies(),
     letter: 'P',
     operation: 'listPolicies',
-    view: lazy(async () => ({ default: (await import('../rooms/policies/policies.tsx')).Policies })),
+    code: later(async () => (await import('../rooms/policies/policies.tsx')).Policies),
     group: 'setup',
   },
   {
@@ -75,7 +75,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.kinds(),
     letter: 'N',
     operation: 'listKinds',
-    view: lazy(async () => ({ default: (await import('../rooms/kinds/kinds.tsx')).Kinds })),
+    code: later(async () => (await import('../rooms/kinds/kinds.tsx')).Kinds),
     group: 'setup',
   },
   {
@@ -83,7 +83,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.keys(),
     letter: 'Y',
     operation: 'listAgentKeys',
-    view: lazy(async () => ({ default: (await import('../rooms/keys/keys.tsx')).KeysRoom })),
+    code: later(async () => (await import('../rooms/keys/keys.tsx')).KeysRoom),
     group: 'setup',
   },
   {
@@ -91,7 +91,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.people(),
     letter: 'E',
     operation: 'listOperators',
-    view: lazy(async () => ({ default: (await import('../rooms/people/people.tsx')).People })),
+    code: later(async () => (await import('../rooms/people/people.tsx')).People),
     group: 'setup',
   },
   {
@@ -99,7 +99,7 @@ export const ROOMS: readonly Room[] = [
     path: paths.settings(),
     letter: 'S',
     operation: 'listSettings',
-    view: lazy(async () => ({ default: (await import('../rooms/settings/settings.tsx')).SettingsRoom })),
+    code: later(async () => (await import('../rooms/settings/settings.tsx')).SettingsRoom),
     group: 'setup',
   },
 ]
@@ -110,6 +110,14 @@ export const ACCOUNT: Room = {
   path: paths.account(),
   letter: 'M',
   operation: 'getMe',
-  view: lazy(async () => ({ default: (await import('../rooms/account/account.tsx')).Account })),
+  code: later(async () => (await import('../rooms/account/account.tsx')).Account),
   group: 'setup',
+}
+
+/** The room of an address; the longest path that begins it. */
+export function roomOf(location: string): Room | undefined {
+  const path = location.split('?')[0] ?? ''
+  return [ACCOUNT, ...ROOMS]
+    .filter((one) => path === one.path || path.startsWith(`${one.path}/`))
+    .sort((a, b) => b.path.length - a.path.length)[0]
 }

@@ -11,7 +11,8 @@ import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx'
 import { Status } from '../ui/status.tsx'
 import { Wordmark } from '../ui/wordmark.tsx'
 import { Boundary } from './boundary.tsx'
-import { ACCOUNT, ROOMS, type Room } from './rooms.ts'
+import { useLater } from './later.ts'
+import { ACCOUNT, ROOMS, type Room, roomOf } from './rooms.ts'
 import { useShellEntries } from './shell-entries.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
@@ -57,43 +58,27 @@ export function Shell() {
   )
 }
 
-/** The room of an address; the longest path that begins it. */
-function roomOf(location: string): Room | undefined {
-  const path = location.split('?')[0] ?? ''
-  return [ACCOUNT, ...ROOMS]
-    .filter((one) => path === one.path || path.startsWith(`${one.path}/`))
-    .sort((a, b) => b.path.length - a.path.length)[0]
-}
-
 function Rooms() {
   const [location] = useLocation()
   return (
     <Boundary path={location.split('?')[0] ?? ''}>
-      <Suspense
-        fallback={
-          <div className="p-4">
-            <Skeleton lines={8} />
-          </div>
-        }
-      >
-        <Switch>
-          {[ACCOUNT, ...ROOMS.slice(1)].map((room) => (
-            <Route key={room.path} path={`${room.path}/:id?`}>
-              <Entered room={room} />
-            </Route>
-          ))}
-          <Route path={paths.overview()}>
-            <Entered room={ROOMS[0] as Room} />
+      <Switch>
+        {[ACCOUNT, ...ROOMS.slice(1)].map((room) => (
+          <Route key={room.path} path={`${room.path}/:id?`}>
+            <Entered room={room} />
           </Route>
-          <Route>
-            <Empty title="There is nothing at this address">
-              <Link className="text-accent underline" href={paths.overview()}>
-                Go to the overview
-              </Link>
-            </Empty>
-          </Route>
-        </Switch>
-      </Suspense>
+        ))}
+        <Route path={paths.overview()}>
+          <Entered room={ROOMS[0] as Room} />
+        </Route>
+        <Route>
+          <Empty title="There is nothing at this address">
+            <Link className="text-accent underline" href={paths.overview()}>
+              Go to the overview
+            </Link>
+          </Empty>
+        </Route>
+      </Switch>
     </Boundary>
   )
 }
@@ -101,6 +86,7 @@ function Rooms() {
 /** The room, or why this person does not see it. */
 function Entered({ room }: { readonly room: Room }) {
   const me = useRead('GET /v1/admin/me')
+  const View = useLater(room.code)
   if (me.error !== null && me.data === undefined)
     return (
       <div className="p-4">
@@ -114,7 +100,13 @@ function Entered({ room }: { readonly room: Room }) {
         You hold {me.data.scopes.join(', ') || 'no admin scopes'}. Ask an operator who may change yours.
       </Empty>
     )
-  return <room.view />
+  if (View === undefined)
+    return (
+      <div className="p-4">
+        <Skeleton lines={8} />
+      </div>
+    )
+  return <View />
 }
 
 function TopBar(props: { readonly title: string; readonly isOpen: boolean; readonly onToggle: () => void }) {
@@ -152,7 +144,7 @@ function Navigation({ room, isOpen, onGo, onPalette }: NavigationProps) {
         href={one.path}
         onClick={onGo}
         aria-current={one === room ? 'page' : undefined}
-        className="flex items-center justify-between rounded-sm px-2 py-1 text-ink hover:bg-sunken aria-[current]:bg-accent-soft aria-[current]:font-semibold"
+        className="flex items-center justify-between rounded-sm px-2 py-1 text-ink hover:bg-sunken max-md:py-2 aria-[current]:bg-accent-soft aria-[current]:font-semibold"
       >
         {one.name}
         {one.path === paths.inbox() && waiting !== undefined && waiting > 0 && (

@@ -41,7 +41,11 @@ export function Button({
     >
       {children}
       {refused !== undefined && <span className="sr-only">({refused})</span>}
-      {hotkey !== undefined && <Key name={hotkey} />}
+      {hotkey !== undefined && (
+        <span className="inline-flex max-md:hidden">
+          <Key name={hotkey} />
+        </span>
+      )}
     </button>
   )
 }
@@ -63,7 +67,7 @@ export function Key({ name }: { readonly name: string }) {
   return (
     <span
       aria-hidden="true"
-      className="rounded-sm border border-current/30 px-1 font-mono text-[11px] leading-4 max-md:hidden"
+      className="rounded-sm border border-current/30 px-1 font-mono text-[11px] leading-4"
     >
       {name}
     </span>

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { rowHeight } from './density.ts'
 import { useKeys } from './keys.ts'
 
@@ -127,6 +127,9 @@ export function List<T>(props: Props<T>) {
   )
 }
 
+/** On a very wide window the columns stay near each other; a row is as wide as the window. */
+const INSET = 'pl-4 pr-[max(16px,100%-1680px)]'
+
 interface Cursor {
   readonly index: number
   /** Of the row that it was put on; undefined: it was never moved. */
@@ -164,7 +167,7 @@ function Head<T>({
       <div
         role="row"
         aria-rowindex={1}
-        className="grid h-8 items-center gap-x-4 px-4 text-xs text-muted"
+        className={`grid h-8 items-center gap-x-4 text-xs text-muted ${INSET}`}
         style={{ gridTemplateColumns: tracks }}
       >
         {isSelectable && (
@@ -226,7 +229,7 @@ function Row<T>(props: RowProps<T>) {
         onOpen(row)
       }}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${top}px)`, height }}
-      className={`absolute inset-x-0 top-0 grid cursor-pointer items-center gap-x-4 border-b border-line/60 px-4 ${paint} ${isCursor ? 'group-focus-within/list:shadow-[inset_3px_0_0_var(--color-accent)]' : ''}`}
+      className={`absolute inset-x-0 top-0 grid cursor-pointer items-center gap-x-4 border-b border-line/60 ${INSET} ${paint} ${isCursor ? 'group-focus-within/list:shadow-[inset_3px_0_0_var(--color-accent)]' : ''}`}
     >
       {toggle !== undefined && (
         <span role="gridcell" className="flex items-center">
@@ -252,10 +255,13 @@ function Row<T>(props: RowProps<T>) {
 
 function useWidth(ref: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0)
-  useEffect(() => {
+  // Before anything is drawn, so that no column appears only to go.
+  useLayoutEffect(() => {
     const element = ref.current
     if (element === null) return undefined
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
+    const measure = () => setWidth(element.clientWidth)
+    measure()
+    const observer = new ResizeObserver(measure)
     observer.observe(element)
     return () => observer.disconnect()
   }, [ref])

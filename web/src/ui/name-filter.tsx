@@ -11,7 +11,7 @@ interface Props {
 }
 
 /** A filter that is taken on Enter, or when it is left: the server asks for whole names. */
-export function NameFilter({ label, value, onChange, isFirst = false, width = 'w-44!' }: Props) {
+export function NameFilter({ label, value, onChange, isFirst = false, width = 'sm:w-44!' }: Props) {
   // What is typed counts until the filter changes, here or by a link.
   const [typed, setTyped] = useState({ over: value, text: value ?? '' })
   const text = typed.over === value ? typed.text : (value ?? '')

@@ -54,7 +54,9 @@ export function Empty({ title, children }: EmptyProps) {
   return (
     <div className="grid justify-items-center gap-3 px-4 py-16 text-center">
       <p className="text-lg font-semibold">{title}</p>
-      {children !== undefined && <div className="max-w-[52ch] text-muted">{children}</div>}
+      {children !== undefined && (
+        <div className="max-w-[52ch] text-muted [&_code]:inline-block">{children}</div>
+      )}
     </div>
   )
 }

@@ -24,7 +24,7 @@ export function Page({ title, subtitle, actions, filters, children }: PageProps)
     document.title = `${title} · Mayfly`
   }, [title])
   return (
-    <div className="group/page grid h-full min-h-0 grid-rows-[auto_minmax(0,1fr)]">
+    <div className="group/page grid h-full min-h-0 grid-cols-[minmax(0,1fr)] grid-rows-[auto_minmax(0,1fr)]">
       <header className="border-b border-line px-4 pt-4 pb-3">
         <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
           <div className="flex min-w-0 flex-wrap items-baseline gap-x-3">
@@ -56,7 +56,9 @@ export function Split({ list, detail }: SplitProps) {
   const [path] = useLocation()
   const isOpen = detail !== undefined
   return (
-    <div className={`grid h-full min-h-0 ${isOpen ? 'lg:grid-cols-[minmax(0,1fr)_minmax(460px,38%)]' : ''}`}>
+    <div
+      className={`grid h-full min-h-0 ${isOpen ? 'lg:grid-cols-[minmax(0,1fr)_clamp(460px,38%,680px)]' : ''}`}
+    >
       <div className={`min-h-0 min-w-0 ${isOpen ? 'max-lg:hidden' : ''}`}>{list}</div>
       {isOpen && (
         <div key={path} className="min-h-0 min-w-0 border-line bg-surface lg:border-l">

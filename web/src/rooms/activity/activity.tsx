@@ -156,7 +156,7 @@ function Timeline({ filters, setFilters, follows, openId }: TimelineProps) {
     show()
   }
   return (
-    <div className="grid h-full min-h-0 grid-rows-[auto_minmax(0,1fr)]">
+    <div className="grid h-full min-h-0 grid-cols-[minmax(0,1fr)] grid-rows-[auto_minmax(0,1fr)]">
       <ActivityChart filters={filters} isBesideDetail={openId !== undefined} onBrush={setFilters} />
       <Split
         detail={

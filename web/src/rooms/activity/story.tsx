@@ -26,9 +26,9 @@ export function Story({ id, query }: { readonly id: string; readonly query: Reco
   const chapters = data === undefined ? undefined : storyOf(data)
   return (
     <Sheet>
-      <h2 className="text-lg">
+      <h2 className="text-lg text-wrap">
         The life of{' '}
-        <Link className="text-accent underline" href={paths.credential(id)}>
+        <Link className="inline-block text-accent underline" href={paths.credential(id)}>
           <code className="text-base [overflow-wrap:anywhere]">{visible(id)}</code>
         </Link>
       </h2>

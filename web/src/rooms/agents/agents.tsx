@@ -128,8 +128,8 @@ function NoAgents({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No agent matches">Take a filter off.</Empty>
   return (
     <Empty title="There are no agents yet">
-      Create one here, or with <code>mayfly agent create NAME --scope BACKEND:…</code>. A machine that runs{' '}
-      <code>mayfly enroll --server {location.origin}</code> waits in the inbox.
+      Create one here or by <code>mayfly agent create NAME --scope BACKEND</code> or run{' '}
+      <code>mayfly enroll --server {location.origin}</code> on its machine and decide in the inbox.
     </Empty>
   )
 }

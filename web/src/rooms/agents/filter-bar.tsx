@@ -19,13 +19,13 @@ export function AgentFilters({ filters, agents, onChange }: Props) {
     filters.backend,
   )
   return (
-    <div className="flex flex-wrap gap-2">
+    <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
       <Input
         type="search"
         data-filter
         aria-label="Name or owner"
         placeholder="Name or owner"
-        className="w-52!"
+        className="sm:w-52!"
         value={filters.name ?? ''}
         onChange={({ target }) => onChange({ name: target.value || undefined })}
       />
@@ -45,7 +45,7 @@ export function AgentFilters({ filters, agents, onChange }: Props) {
       />
       <Select
         aria-label="Which"
-        className="w-auto!"
+        className="sm:w-auto!"
         value={filters.show ?? ''}
         onChange={({ target }) => onChange({ show: target.value || undefined })}
       >
@@ -78,7 +78,7 @@ function Choice({ label, all, options, value, onChange }: ChoiceProps) {
   return (
     <Select
       aria-label={label}
-      className="w-auto! max-w-48"
+      className="sm:w-auto! sm:max-w-48"
       value={value ?? ''}
       onChange={({ target }) => onChange(target.value || undefined)}
     >

@@ -13,19 +13,19 @@ interface Props {
 export function BackendFilters({ backends, filters, onChange }: Props) {
   const kinds = [...new Set(backends.map(({ type }) => type))].sort()
   return (
-    <div className="flex flex-wrap gap-2">
+    <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
       <Input
         type="search"
         aria-label="Name"
         placeholder="Name"
-        className="w-44!"
+        className="sm:w-44!"
         value={filters.q ?? ''}
         data-filter
         onChange={({ target }) => onChange({ q: target.value || undefined })}
       />
       <Select
         aria-label="Kind"
-        className="w-auto!"
+        className="sm:w-auto!"
         value={filters.kind ?? ''}
         onChange={({ target }) => onChange({ kind: target.value || undefined })}
       >
@@ -36,7 +36,7 @@ export function BackendFilters({ backends, filters, onChange }: Props) {
       </Select>
       <Select
         aria-label="State"
-        className="w-auto!"
+        className="sm:w-auto!"
         value={filters.state ?? ''}
         onChange={({ target }) => onChange({ state: target.value || undefined })}
       >

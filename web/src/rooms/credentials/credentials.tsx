@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<Token>[] = [
     from: 900,
     cell: ({ scopes }) => <ScopesLine scopes={scopes} />,
   },
-  { name: 'State', width: '132px', cell: (row) => <CredentialStatus row={row} /> },
+  { name: 'State', width: 'clamp(96px, 12vw, 132px)', cell: (row) => <CredentialStatus row={row} /> },
   { name: 'Issued', width: '84px', from: 620, cell: ({ created_at }) => <Time at={created_at} /> },
   {
     name: 'Ends',
@@ -151,7 +151,7 @@ function NoCredentials({ isFiltered }: { readonly isFiltered: boolean }) {
   ) : (
     <Empty title="Nobody holds a credential now">
       An agent gets one with <code>mayfly get BACKEND</code>, or hands it to a program with{' '}
-      <code>mayfly run -- …</code>
+      <code>mayfly run -- PROGRAM</code>
     </Empty>
   )
 }

@@ -25,12 +25,12 @@ interface Props {
 
 export function CredentialFilters({ filters, onChange }: Props) {
   return (
-    <div className="flex flex-wrap gap-2">
+    <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
       <NameFilter label="Agent" value={filters.agent} onChange={(agent) => onChange({ agent })} isFirst />
       <NameFilter label="Backend" value={filters.backend} onChange={(backend) => onChange({ backend })} />
       <Select
         aria-label="State"
-        className="w-auto!"
+        className="sm:w-auto!"
         value={filters.unended === undefined ? (filters.status ?? '') : 'unended'}
         onChange={({ target: { value } }) =>
           onChange(

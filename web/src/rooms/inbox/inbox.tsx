@@ -180,8 +180,8 @@ function Nothing({ status }: { readonly status: string | undefined }) {
   if (status !== undefined) return <Empty title={`None is ${status}`}>Look at those that wait.</Empty>
   return (
     <Empty title="Nothing waits for a decision">
-      A machine asks to come in with <code>mayfly enroll --server {location.origin}</code>, and an agent for
-      more with <code>mayfly request SCOPE --reason …</code>. What they ask appears here at once.
+      A machine that runs <code>mayfly enroll --server {location.origin}</code> and an agent that runs{' '}
+      <code>mayfly request SCOPE --reason WHY</code> appear here at once.
     </Empty>
   )
 }

@@ -92,19 +92,19 @@ export function Kinds() {
         </>
       }
       filters={
-        <div className="flex flex-wrap gap-2">
+        <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
           <Input
             type="search"
             aria-label="Name, title or what it gives"
             placeholder="Name, or what it gives"
-            className="w-56!"
+            className="max-sm:col-span-2 sm:w-56!"
             data-filter
             value={filters.q ?? ''}
             onChange={({ target }) => setFilters({ q: target.value })}
           />
           <Select
             aria-label="Where it comes from"
-            className="w-auto!"
+            className="sm:w-auto!"
             value={filters.from ?? ''}
             onChange={({ target }) => setFilters({ from: target.value })}
           >

@@ -28,20 +28,20 @@ export function Guide({ known, onAct, onClose }: Props) {
   })
   return (
     <section aria-labelledby="guide" className="rounded-md border border-line bg-surface">
-      <header className="flex items-start justify-between gap-4 px-5 pt-4">
-        <div>
+      <header className="px-5 pt-4">
+        <div className="flex items-start justify-between gap-4">
           <h2 id="guide" className="text-lg">
             To the first credential
           </h2>
-          <p className="text-muted">
-            {next === undefined
-              ? 'All three steps are done. What follows is for a terminal.'
-              : 'Three steps, and none of them needs a terminal.'}
-          </p>
+          <Button look="quiet" className="-mr-3" onClick={onClose}>
+            Close the guide
+          </Button>
         </div>
-        <Button look="quiet" onClick={onClose}>
-          Close the guide
-        </Button>
+        <p className="text-muted">
+          {next === undefined
+            ? 'All three steps are done. What follows is for a terminal.'
+            : 'Three steps, and none of them needs a terminal.'}
+        </p>
       </header>
       <ol className="mt-3">
         <GuideStep {...step('backend')} number={1} title="A backend" result={backend}>

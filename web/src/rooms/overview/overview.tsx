@@ -12,7 +12,7 @@ import { isNew, type Known } from './guide.ts'
 import { Guide } from './guide.tsx'
 import { Holders } from './holders.tsx'
 import { Needs } from './needs.tsx'
-import { Server } from './server.tsx'
+import { Server, useNodes } from './server.tsx'
 
 const ROUTE = 'GET /v1/admin/overview'
 const AGAIN_MS = 15_000
@@ -26,8 +26,11 @@ export function Overview() {
     {},
     { enabled: refused === undefined, refetchInterval: AGAIN_MS },
   )
-  const known = useKnown()
-  const guide = useGuide(known, filters.guide !== undefined)
+  const held = refused === undefined ? data?.live.total : 0
+  const guide = useGuide(held, filters.guide !== undefined)
+  const { known } = guide
+  // Asked for together with the numbers, and shown below them.
+  useNodes(refused === undefined)
   const open = () => setFilters({ guide: '1' })
   useEntries([{ name: 'First steps: backend, agent, credential', group: 'Here', words: 'guide', run: open }])
   return (
@@ -65,8 +68,10 @@ export function Overview() {
             </Empty>
           )}
           {error !== null && <ErrorNote error={error} retry={() => void refetch()} />}
-          {data === undefined && error === null && refused === undefined && <Skeleton lines={8} />}
-          {data !== undefined && (
+          {(data === undefined || guide.isComing) && error === null && refused === undefined && (
+            <Skeleton lines={8} />
+          )}
+          {data !== undefined && !guide.isComing && (
             <>
               <Figures overview={data} />
               <Needs overview={data} />
@@ -82,32 +87,39 @@ export function Overview() {
 }
 
 /** What there is of each, by one of them. */
-function useKnown(): Known {
+function useKnown(isNeeded: boolean): { readonly known: Known; readonly isLoading: boolean } {
   const one = { query: { limit: 1 } }
-  const backends = useRead('GET /v1/admin/backends', one, {
-    enabled: useRefusal('listBackends') === undefined,
-  })
-  const agents = useRead('GET /v1/admin/agents', one, { enabled: useRefusal('listAgents') === undefined })
-  const tokens = useRead('GET /v1/admin/tokens', one, {
-    enabled: useRefusal('listCredentials') === undefined,
-  })
+  const may = (refused: string | undefined) => ({ enabled: isNeeded && refused === undefined })
+  const backends = useRead('GET /v1/admin/backends', one, may(useRefusal('listBackends')))
+  const agents = useRead('GET /v1/admin/agents', one, may(useRefusal('listAgents')))
+  const tokens = useRead('GET /v1/admin/tokens', one, may(useRefusal('listCredentials')))
   const nameOf = (found: readonly { readonly name: string }[] | undefined) =>
     found === undefined ? undefined : (found[0]?.name ?? null)
-  return {
+  const known = {
     backend: nameOf(backends.data),
     agent: nameOf(agents.data),
     credential: tokens.data === undefined ? undefined : (tokens.data[0]?.id ?? null),
   }
+  return { known, isLoading: backends.isLoading || agents.isLoading || tokens.isLoading }
 }
 
 const KEY = 'mayfly.guide'
 
-/** The guide is there while the server is new, until somebody closes it; and whenever the address asks for it. */
-function useGuide(known: Known, isAsked: boolean) {
+/**
+ * The guide is there while the server is new, until somebody closes it; and whenever the address asks for it. `held`: how many live
+ * credentials there are. While anybody holds one, the server is not new, and nothing more is asked for that.
+ */
+function useGuide(held: number | undefined, isAsked: boolean) {
   const [isKept, setKept] = useState(false)
   const [isClosed, setClosed] = useState(() => localStorage.getItem(KEY) === 'closed')
+  const isWanted = isAsked || isKept
+  const mayBeNew = held === 0 && !isClosed
+  const { known, isLoading } = useKnown(isWanted || mayBeNew)
   return {
-    isOpen: isAsked || isKept || (!isClosed && isNew(known) === true),
+    known,
+    isOpen: isWanted || (mayBeNew && isNew(known) === true),
+    /** Nothing is shown below where the guide may come. */
+    isComing: !isWanted && mayBeNew && isLoading,
     keep: () => setKept(true),
     close: () => {
       localStorage.setItem(KEY, 'closed')

@@ -11,9 +11,12 @@ import { Time } from '../../ui/time.tsx'
 /** A node says twice a minute that it is there. */
 const SILENT_MS = 90_000
 
+export const useNodes = (isAllowed = true) =>
+  useRead('GET /v1/admin/nodes', {}, { enabled: isAllowed, refetchInterval: 30_000 })
+
 /** The store, the nodes that serve it, and their versions. */
 export function Server({ overview }: { readonly overview: Overview }) {
-  const { data, error, refetch } = useRead('GET /v1/admin/nodes', {}, { refetchInterval: 30_000 })
+  const { data, error, refetch } = useNodes()
   const { engine, size_bytes } = overview.store
   const versions = new Set(data?.map(({ version }) => version))
   return (

@@ -25,12 +25,12 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: '#', width: '28px', cell: ({ place }) => <span className="text-muted">{place}</span> },
+  { name: '#', width: '28px', from: 480, cell: ({ place }) => <span className="text-muted">{place}</span> },
   { name: 'Policy', width: 'minmax(0, 1fr)', cell: ({ policy: { name } }) => <Name text={name} /> },
   { name: 'Names', width: 'minmax(0, 1fr)', cell: ({ policy: { pattern } }) => <Name text={pattern} mono /> },
   {
     name: 'Approves',
-    width: '132px',
+    width: 'clamp(116px, 12vw, 132px)',
     cell: ({ policy, role }) => <Approves policy={policy} role={role} />,
   },
   {

@@ -24,19 +24,19 @@ export function SettingsRoom() {
       }
       actions={<CopyAs command="mayfly config show" request="GET /v1/admin/settings" />}
       filters={
-        <div className="flex flex-wrap gap-2">
+        <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
           <Input
             type="search"
             aria-label="Name, value or meaning"
             placeholder="Name, value or meaning"
-            className="w-56!"
+            className="max-sm:col-span-2 sm:w-56!"
             data-filter
             value={filters.q ?? ''}
             onChange={({ target }) => setFilters({ q: target.value })}
           />
           <Select
             aria-label="Where they come from"
-            className="w-auto!"
+            className="sm:w-auto!"
             value={filters.origin ?? ''}
             onChange={({ target }) => setFilters({ origin: target.value })}
           >
