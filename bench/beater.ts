@@ -4,11 +4,12 @@ import { parentPort } from 'node:worker_threads'
 
 export interface BeatPlan {
   readonly port: number
-  /** Encoded requests, one for each run. */
-  readonly requests: readonly string[]
-  /** Each is sent once in this time. */
+  /** Each run beats once in this time. */
   readonly everyMs: number
 }
+
+/** Encoded requests of runs that beat from now on, or the end. */
+export type BeatMessage = { readonly requests: readonly string[] } | 'stop'
 
 /** How many replies came, and the first that was no success. */
 export interface Beaten {
@@ -22,7 +23,8 @@ const TICK_MS = 10
 const GOOD = 'HTTP/1.1 200'
 const CLOSE = /\r\nconnection: close/i
 
-parentPort?.once('message', ({ port, requests, everyMs }: BeatPlan) => {
+parentPort?.once('message', ({ port, everyMs }: BeatPlan) => {
+  const requests: string[] = []
   const idle: Socket[] = []
   const open = new Set<Socket>()
   let [sent, good] = [0, 0]
@@ -53,17 +55,24 @@ parentPort?.once('message', ({ port, requests, everyMs }: BeatPlan) => {
   }
 
   for (let n = 0; n < SOCKETS; n += 1) add()
-  const began = performance.now()
+  let due = 0
+  let last = performance.now()
   const timer = setInterval(() => {
-    const due = Math.floor(((performance.now() - began) / everyMs) * requests.length)
-    while (sent < due) {
+    const now = performance.now()
+    due += ((now - last) / everyMs) * requests.length
+    last = now
+    while (sent + 1 <= due) {
       const socket = idle.shift()
       if (socket === undefined) return
       socket.write(requests[sent % requests.length] ?? '')
       sent += 1
     }
   }, TICK_MS)
-  parentPort?.once('message', () => {
+  parentPort?.on('message', (message: BeatMessage) => {
+    if (message !== 'stop') {
+      requests.push(...message.requests)
+      return
+    }
     isStopping = true
     clearInterval(timer)
     for (const socket of open) socket.destroy()

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Beaten, BeatPlan } from '../beater.ts'
+import type { Beaten, BeatMessage, BeatPlan } from '../beater.ts'
 import { alternateBursts } from '../bursts.ts'
 import { onExit } from '../processes.ts'
 import { againstRows, atLeast, type Row } from '../report.ts'
@@ -11,6 +11,7 @@ import { atGoal, type IssueTarget, issueTarget } from './issue.ts'
 const RUNS = 10_000
 const HEARTBEAT_MS = 10_000
 const AT_ONCE = 32
+const SLICE = 500
 /** The least share of its throughput that issuing keeps. */
 const LEAST = 0.95
 
@@ -26,16 +27,16 @@ export const runs: Scenario = {
 async function besideBeats(bench: Bench): Promise<Row[]> {
   const [ours, plain] = [await issueTarget(bench, bench.checkout), await issueTarget(bench, bench.checkout)]
   const count = bench.quick ? RUNS / 20 : RUNS
-  const begun = await startRuns(ours, count)
-  const stop = startBeating({
-    port: ours.port,
-    requests: begun.map(({ id, bearer }) =>
-      encode({ method: 'POST', path: `/v1/runs/${id}/heartbeat`, bearer }, ours.port),
-    ),
-    everyMs: HEARTBEAT_MS,
-  })
+  const beater = startBeating({ port: ours.port, everyMs: HEARTBEAT_MS })
+  const begun: Begun[] = []
+  // Those of the first slice beat while the others begin.
+  for (let left = count; left > 0; left -= SLICE) {
+    const some = await startRuns(ours, Math.min(left, SLICE))
+    beater.add(some.map((run) => beatOf(run, ours.port)))
+    begun.push(...some)
+  }
   const comparisons = await alternateBursts(runs.title, ours, plain, atGoal(bench.pace), bench.say)
-  const { sent, good, bad } = await stop()
+  const { sent, good, bad } = await beater.stop()
   bench.say(`${good} of ${sent} heartbeats were answered`)
   if (bad !== undefined) throw new Error(`a heartbeat failed: ${bad}`)
   await requireRunning(ours, begun)
@@ -81,17 +82,24 @@ async function startRun({ port }: IssueTarget, bearer: string): Promise<string> 
   return (await fetchJson<{ id: string }>(ask, port)).id
 }
 
-function startBeating(plan: BeatPlan): () => Promise<Beaten> {
+const beatOf = ({ id, bearer }: Begun, port: number) =>
+  encode({ method: 'POST', path: `/v1/runs/${id}/heartbeat`, bearer }, port)
+
+function startBeating(plan: BeatPlan) {
   const worker = new Worker(new URL('../beater.ts', import.meta.url))
   onExit(async () => {
     await worker.terminate()
   })
   worker.postMessage(plan)
-  return async () => {
-    worker.postMessage('stop')
-    const [beaten] = (await once(worker, 'message')) as [Beaten]
-    await worker.terminate()
-    return beaten
+  const tell = (message: BeatMessage) => worker.postMessage(message)
+  return {
+    add: (requests: readonly string[]) => tell({ requests }),
+    stop: async (): Promise<Beaten> => {
+      tell('stop')
+      const [beaten] = (await once(worker, 'message')) as [Beaten]
+      await worker.terminate()
+      return beaten
+    },
   }
 }
 
