@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { MAX_COUNTED_OF_AGENT, MAX_PURPOSE_LENGTH } from '../domain/limits.ts'
-import { RUN_END_REASONS } from '../domain/run.ts'
+import { RUN_END_REASONS, type RunEndReason } from '../domain/run.ts'
 import * as Field from './shared.ts'
 
 /** Runs, as their agent and as administrators see them. */
@@ -51,12 +51,12 @@ export const Run = Field.shown('Run', {
   ),
   expires_at: Field.nullable(Field.timestamp('When it ends in any case; null: with its agent.')),
   ended_at: Field.nullable(Field.timestamp('When it ended; null: it lives.')),
-  reason: Field.nullable(
-    Field.oneOf(
-      [...RUN_END_REASONS],
+  reason: Type.Unsafe<RunEndReason | null>({
+    type: ['string', 'null'],
+    enum: [...RUN_END_REASONS, null],
+    description:
       'Why it ended: its agent ended it, it missed three heartbeats, an administrator ended it, its agent ended, or it reached `runs.max`; null: it lives.',
-    ),
-  ),
+  }),
   ended_by: Field.nullable(
     Field.text('Who ended it, as in the audit; null: nobody asked for it.', 'operator:alice@example.com'),
   ),

@@ -19,6 +19,7 @@ const ANYWHERE: readonly ProblemCode[] = [
 const OAUTH: readonly OAuthError[] = [
   'invalid_request',
   'invalid_client',
+  'invalid_grant',
   'invalid_token',
   'insufficient_scope',
   'unsupported_grant_type',
