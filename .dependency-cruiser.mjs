@@ -89,6 +89,7 @@ export default {
       '^src/(core|domain|keys|store|log)/|^src/backends/(kind|kind-set|open-backends|config-fields)\\.ts$',
     ),
     allow('receivers-stay-outside', '^src/notify/', '^src/(notify|domain|egress)/'),
+    allow('providers-stay-outside', '^src/sso/', '^src/(sso|domain|egress)/'),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api|log)/'),
     allow(
       'jobs-import-core',
@@ -135,6 +136,7 @@ export default {
         runs: ['audit'],
         server: ['audit'],
         sessions: ['audit', 'authentication'],
+        'command-logins': ['audit', 'sessions'],
         operators: ['audit', 'authentication', 'agents', 'sessions'],
         live: ['audit', 'authentication', 'sessions'],
       },

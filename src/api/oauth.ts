@@ -48,7 +48,7 @@ const { client_id, client_secret, client_assertion_type, client_assertion } = cl
  * The form once for each way to authenticate, for the document: in the header, by secret, by assertion. Core answers with
  * the error of the RFC when none of them fits.
  */
-function formsOf(title: string, fields: TProperties, required: string[]) {
+function formsOf(title: string, fields: TProperties, required: string[], others: object[] = []) {
   const form = (name: string, description: string, own: TProperties) => ({
     title: name,
     description,
@@ -66,6 +66,7 @@ function formsOf(title: string, fields: TProperties, required: string[]) {
       form(`${title}ByHeader`, 'With `Authorization: Basic`.', {}),
       form(`${title}BySecret`, 'client_secret_post.', { client_id, client_secret }),
       form(`${title}ByAssertion`, 'private_key_jwt.', { client_id, client_assertion_type, client_assertion }),
+      ...others,
     ],
   })
 }
@@ -73,10 +74,55 @@ function formsOf(title: string, fields: TProperties, required: string[]) {
 /** Unknown parameters of a form are ignored (RFC 6749 §3.2), unlike those of JSON bodies. */
 const FORM = { additionalProperties: true }
 
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const CALLBACK = 'http://127.0.0.1:49152/callback'
+const HEX = '4f'.repeat(32)
+
+/** The client of the two grants by which the command logs in as an operator. */
+const commandClient = Field.text(
+  'Always mayfly-cli, a public client.',
+  'mayfly-cli',
+  {},
+  Field.accepts({ enum: ['mayfly-cli'] }),
+)
+
+const commandFields = {
+  device_code: Type.Optional(
+    Field.text(
+      'For the device grant (RFC 8628): from `/oauth/device_authorization`.',
+      `mdc_${HEX}`,
+      {},
+      Field.accepts({ pattern: '^mdc_[0-9a-f]{64}$' }),
+    ),
+  ),
+  code: Type.Optional(
+    Field.text(
+      'For the authorization code grant (RFC 6749 §4.1): from the redirect.',
+      `mac_${HEX}`,
+      {},
+      Field.accepts({ pattern: '^mac_[0-9a-f]{64}$' }),
+    ),
+  ),
+  redirect_uri: Type.Optional(
+    Field.text(
+      'With `code`: where the browser was sent, `http://127.0.0.1:PORT/callback` or `http://[::1]:PORT/callback`.',
+      CALLBACK,
+    ),
+  ),
+  code_verifier: Type.Optional(
+    Field.text(
+      'With `code`: what its challenge is the SHA-256 of (RFC 7636).',
+      'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+      {},
+      Field.accepts({ pattern: '^[A-Za-z0-9._~-]{43,128}$' }),
+    ),
+  ),
+}
+
 const tokenFields = {
   grant_type: Type.Optional(
     Field.text(
-      'Always client_credentials.',
+      `\`client_credentials\` for an agent; \`${DEVICE_GRANT}\` or \`authorization_code\` for the command that logs in as an operator.`,
       'client_credentials',
       {},
       Field.accepts({ enum: ['client_credentials'] }),
@@ -112,10 +158,79 @@ const tokenFields = {
     ),
   ),
 }
+/** The two forms of the command, in which everything is required. */
+const commandForm = (
+  title: string,
+  description: string,
+  grant: string,
+  own: (keyof typeof commandFields)[],
+) => ({
+  title,
+  description,
+  type: 'object',
+  required: ['grant_type', 'client_id', ...own],
+  properties: {
+    grant_type: Field.text('The grant.', grant, {}, Field.accepts({ enum: [grant] })),
+    client_id: commandClient,
+    ...Object.fromEntries(own.map((name) => [name, commandFields[name]])),
+  },
+  additionalProperties: true,
+})
+
 export const TokenForm = Type.Object(
-  { ...tokenFields, ...clientFields },
-  { ...FORM, ...formsOf('TokenRequest', tokenFields, ['grant_type']) },
+  { ...tokenFields, ...clientFields, ...commandFields },
+  {
+    ...FORM,
+    ...formsOf(
+      'TokenRequest',
+      tokenFields,
+      ['grant_type'],
+      [
+        commandForm('TokenRequestByDevice', 'Of a command that a person allows by a code.', DEVICE_GRANT, [
+          'device_code',
+        ]),
+        commandForm(
+          'TokenRequestByCode',
+          'Of a command that a person allowed in a browser.',
+          'authorization_code',
+          ['code', 'redirect_uri', 'code_verifier'],
+        ),
+      ],
+    ),
+  },
 )
+
+const deviceFields = {
+  client_id: commandClient,
+  host: Field.text(
+    'The host that the command runs on; the person who allows it sees this.',
+    'laptop',
+    {},
+    Field.accepts({ minLength: 1, maxLength: 255 }),
+  ),
+}
+export const DeviceForm = Type.Object(
+  { client_id: Type.Optional(deviceFields.client_id), host: Type.Optional(deviceFields.host) },
+  {
+    ...FORM,
+    ...Field.documentedAs({
+      title: 'DeviceAuthorizationRequest',
+      description: 'RFC 8628 §3.1.',
+      type: 'object',
+      required: ['client_id', 'host'],
+      properties: deviceFields,
+      additionalProperties: true,
+    }),
+  },
+)
+
+export const DeviceReply = Field.shown('DeviceAuthorization', {
+  device_code: Field.text('What the command exchanges for its token. A secret.', `mdc_${HEX}`),
+  user_code: Field.text('What the person types.', 'BCDF-2345'),
+  verification_uri: Field.text('Where they type it.', 'https://mayfly.example.com/console/allow'),
+  expires_in: Field.count('How long both codes are good, in seconds.', 600),
+  interval: Field.count('How many seconds to wait between two questions for the token.', 5),
+})
 
 export const TokenReply = Field.shown('Token', {
   access_token: Field.text('Send it as `Authorization: Bearer …`.', JWT),
@@ -175,9 +290,17 @@ export const DiscoveryReply = Type.Object(
     token_endpoint: Type.Optional(url('Where to get an access token.', '/oauth/token')),
     introspection_endpoint: Type.Optional(url('Where to check a token.', '/oauth/introspect')),
     revocation_endpoint: Type.Optional(url('Where to revoke a token.', '/oauth/revoke')),
+    device_authorization_endpoint: Type.Optional(
+      url('Where the command begins a login without a browser (RFC 8628).', '/oauth/device_authorization'),
+    ),
+    authorization_endpoint: Type.Optional(
+      url('The page where an operator allows the command on the same machine.', '/console/allow'),
+    ),
+    code_challenge_methods_supported: Type.Optional(texts('RFC 7636.', 'S256')),
+    authorization_response_iss_parameter_supported: Type.Optional(Field.flag('RFC 9207.')),
     grant_types_supported: Type.Optional(texts('The grants of the token endpoint.', 'client_credentials')),
     response_types_supported: texts(
-      'Required by the specification; there is no authorization endpoint.',
+      '`code` for the command, while operators log in by it. Agents have no authorization endpoint; `id_token` is there because the member is required.',
       'id_token',
     ),
     subject_types_supported: texts('How subjects are named.', 'public'),

@@ -36,13 +36,28 @@ export const OperatorRef = Type.Object({
 })
 const operatorId = (description: string) => text(description, EXAMPLE_ID.operator)
 
+const SsoIdentity = Type.Object(
+  {
+    provider: text('Name of the provider by which they last logged in.', 'Example SSO'),
+    issuer: text('Its issuer.', 'https://login.example.com'),
+    subject: text('Who they are there.', '248289761001'),
+  },
+  { description: 'Of a person of single sign-on: who they are at their provider.' },
+)
+
 export const Operator = Type.Object(
   {
     id: operatorId('Id of the operator.'),
-    email: text('Their e-mail address, in lower case.', EXAMPLE_EMAIL),
+    email: nullable(
+      text(
+        'Their e-mail address, in lower case; null: their provider of single sign-on has not verified one.',
+        EXAMPLE_EMAIL,
+      ),
+    ),
     name: text('Their name.', 'Alice'),
-    scopes: shownScopes('Their admin scopes.'),
-    backend_scopes: shownScopes('The scopes of backends that they may grant to agents.'),
+    sso: nullable(SsoIdentity),
+    scopes: shownScopes('Their admin scopes; of a person of single sign-on, those of their last login.'),
+    backend_scopes: shownScopes('The scopes of backends that they may grant to agents, likewise.'),
     created_at: timestamp('When they were invited, or created.'),
     created_by: text('Who invited them: an actor, as in the audit.', 'operator:bob@example.com'),
     joined_at: nullable(timestamp('When they first logged in; null: not yet.')),
@@ -134,20 +149,32 @@ export const SessionQuery = Type.Object(
   { additionalProperties: false },
 )
 
+const loginMethod = Type.String({
+  enum: ['link', 'invitation', 'passkey', 'sso', 'browser', 'device'],
+  description:
+    'How they logged in. `browser` and `device` are commands, allowed in a browser on the same machine, or by a code.',
+})
+
 export const Session = Type.Object(
   {
     id: text('Id of the session.', EXAMPLE_ID.session),
     operator_id: operatorId('Whose it is.'),
     email: nullable(text('Their e-mail address.', EXAMPLE_EMAIL)),
-    method: Type.String({
-      enum: ['link', 'invitation', 'passkey'],
-      description: 'How they logged in.',
-    }),
+    method: loginMethod,
     created_at: timestamp('When it began.'),
     last_used: timestamp('When it was last used, to the minute.'),
-    expires_at: timestamp('When it ends at the latest; it ends after 30 minutes without use.'),
+    expires_at: timestamp(
+      'When it ends at the latest; that of a browser also ends after 30 minutes without use.',
+    ),
     ip_address: nullable(text('Where the login came from.', '192.0.2.7')),
-    user_agent: nullable(text('The browser, as it calls itself.', 'Mozilla/5.0')),
+    user_agent: nullable(text('The browser or command, as it calls itself.', 'Mozilla/5.0')),
+    host: nullable(text('Of a command: the host that it runs on, as it says.', 'laptop')),
+    allowed_by: nullable(
+      text(
+        'Of a command: the session that allowed it, and that ends it when somebody ends that one.',
+        EXAMPLE_ID.session,
+      ),
+    ),
     current: flag('Whether this request belongs to it.'),
   },
   { title: 'Session' },
@@ -172,7 +199,10 @@ export const Me = Type.Object(
     kind: Type.String({ enum: ['agent', 'operator', 'local'], description: 'What the caller is.' }),
     id: Type.Optional(text('Id of the agent or operator; absent for the local host.', EXAMPLE_ID.operator)),
     name: Type.Optional(text('Its name.', 'Alice')),
-    email: Type.Optional(text('Of an operator: the e-mail address.', EXAMPLE_EMAIL)),
+    email: Type.Optional(
+      text('Of an operator: the e-mail address. Absent where none is verified.', EXAMPLE_EMAIL),
+    ),
+    sso: Type.Optional(SsoIdentity),
     scopes: shownScopes('What the caller holds; of an operator, the admin scopes.'),
     backend_scopes: Type.Optional(shownScopes('Of an operator: what they may grant to agents.')),
     operations: Type.Array(text('An `operationId` of `/openapi.json`.', 'listAgents'), {
@@ -182,12 +212,13 @@ export const Me = Type.Object(
       Type.Object(
         {
           id: text('Id of the session.', EXAMPLE_ID.session),
+          method: loginMethod,
           expires_at: timestamp('When it ends at the latest.'),
           may_register_until: nullable(
             timestamp('Until when it may register one passkey without confirmation; null: it may not.'),
           ),
         },
-        { description: 'Of an operator: the session.' },
+        { description: 'Of an operator: the session of the browser or of the command.' },
       ),
     ),
   },

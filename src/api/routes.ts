@@ -1,11 +1,13 @@
 import { ADMIN } from './routes/admin.ts'
 import { ADMIN_SERVER } from './routes/admin-server.ts'
 import { API_V1 } from './routes/api-v1.ts'
+import { COMMANDS } from './routes/commands.ts'
 import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
 import { PEOPLE } from './routes/people.ts'
 import { ROOT } from './routes/root.ts'
 import { RUNS } from './routes/runs.ts'
+import { SSO } from './routes/sso.ts'
 import { V1 } from './routes/v1.ts'
 
 export type { Route, RouteRule } from './routes/route.ts'
@@ -22,6 +24,8 @@ export const ROUTES: typeof ROOT &
   typeof ADMIN_SERVER &
   typeof LIVE &
   typeof PEOPLE &
+  typeof SSO &
+  typeof COMMANDS &
   typeof RUNS = {
   ...ROOT,
   ...OAUTH,
@@ -32,6 +36,8 @@ export const ROUTES: typeof ROOT &
   ...LIVE,
   ...PEOPLE,
   ...RUNS,
+  ...SSO,
+  ...COMMANDS,
 }
 
 export type RouteName = keyof typeof ROUTES

@@ -20,6 +20,7 @@ import { createHasher, generateDataKey } from '../keys/bearer.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import type { Log, Logger } from '../log/log.ts'
 import { openReceivers } from '../notify/open-receivers.ts'
+import { openProviders } from '../sso/open-providers.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { certificateIn } from './certificate.ts'
@@ -136,6 +137,7 @@ async function openParts(config: Config, log: Logger, opened: Opened): Promise<A
   await backends()
   const reload = createReload(source, { core, settings, recipes, kindOf, log })
   reload.add(setReceivers(core, config, resolver))
+  reload.add(setProviders(core, config, resolver))
   const http = await openHttpApp(config, core, { metrics, traces, log, reload })
   reload.add(http.reload)
   return {
@@ -166,6 +168,17 @@ function setReceivers(core: Core, config: Config, { addresses: lookup }: Resolve
   return async (next) => {
     const receivers = receiversOf(next)
     return { apply: () => core.notifier.setReceivers(receivers) }
+  }
+}
+
+/** The providers of single sign-on, likewise. */
+function setProviders(core: Core, config: Config, { addresses: lookup }: Resolver): Reloadable {
+  const { log, store, sso } = core
+  const ways = { lookup, log, timeoutMs: config.upstreamTimeoutMs, now: () => store.now() }
+  sso.setProviders(openProviders(config.sso, ways))
+  return async (next) => {
+    const providers = openProviders(next.sso, ways)
+    return { apply: () => sso.setProviders(providers) }
   }
 }
 

@@ -183,6 +183,7 @@ export function settingsOf(all: Config): Settings {
     ...config,
     issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms),
     relyingParty: relyingPartyOf(issuer),
+    operatorLogin: config.console === 'off' ? 'off' : config.operatorLogin,
     version: VERSION,
   }
 }

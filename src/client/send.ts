@@ -24,8 +24,11 @@ export interface Call extends CallOptions {
   /** Sent as a form. Called for each try, because an assertion is good once. */
   readonly form?: (() => Promise<Record<string, string>>) | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** `unsent`: retry only if the server cannot have carried it out. The default is `unsent` for POST and PATCH, `always` otherwise. */
-  readonly retry?: 'always' | 'unsent' | undefined
+  /**
+   * `unsent`: retry only if the server cannot have carried it out. The default is `unsent` for POST and PATCH, `always` otherwise.
+   * `never`: for one who is told of a failure at once, and tries again themselves.
+   */
+  readonly retry?: 'always' | 'unsent' | 'never' | undefined
 }
 
 export interface Reply<T> {
@@ -66,6 +69,7 @@ export async function send<T>(sender: Sender, call: Call, authorization?: string
   const signal = joined(sender.signal, call.signal)
   const always =
     (call.retry ?? (call.method === 'POST' || call.method === 'PATCH' ? 'unsent' : 'always')) === 'always'
+  const retries = call.retry === 'never' ? 0 : sender.retries
   let lost: UnreachableError | undefined
   for (let attempt = 0; ; attempt += 1) {
     signal?.throwIfAborted()
@@ -76,7 +80,7 @@ export async function send<T>(sender: Sender, call: Call, authorization?: string
       throw errorOf(reply)
     } catch (error) {
       if (error instanceof UnreachableError && error.mayHaveArrived) lost = error
-      wait = attempt < sender.retries ? waitBefore(error, attempt, always) : undefined
+      wait = attempt < retries ? waitBefore(error, attempt, always) : undefined
       // That nothing listens now does not mean that an earlier try had no effect.
       if (wait === undefined) throw error instanceof UnreachableError ? (lost ?? error) : error
     }

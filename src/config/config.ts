@@ -1,6 +1,7 @@
 import type { Secret } from '../domain/secret.ts'
 import type { ConfiguredReceiver } from './notify.ts'
 import type { SETTINGS } from './settings.ts'
+import type { ConfiguredSso } from './sso.ts'
 
 export type MasterKeySource =
   | { readonly from: 'file'; readonly file: string }
@@ -39,6 +40,7 @@ type Combined =
   | 'pluginDir'
   | 'pluginEnv'
   | 'notify'
+  | 'sso'
 
 /** The configuration, checked. `…Ms` is milliseconds; a retention of 0 keeps everything. */
 export interface Config extends Omit<Values, Combined> {
@@ -55,4 +57,6 @@ export interface Config extends Omit<Values, Combined> {
   readonly masterKey: MasterKeySource
   /** The receivers of notifications. */
   readonly notify: readonly ConfiguredReceiver[]
+  /** The providers of single sign-on. */
+  readonly sso: readonly ConfiguredSso[]
 }

@@ -18,6 +18,7 @@ import {
   gatherFile,
   gatherFlags,
 } from './sources.ts'
+import { readSso } from './sso.ts'
 import { defaultSigningDomain, hasPassword, parseDatabaseUrl } from './values.ts'
 
 export interface LoadOptions extends ReadFiles {
@@ -145,16 +146,17 @@ async function buildConfig(reader: Reader, { readFile, env }: LoadOptions): Prom
     pluginDir: values.pluginDir ?? inDataDir(values, 'plugins'),
     databaseUrl: await readDatabaseUrl(reader, values, readFile),
     masterKey: chooseMasterKey(reader, values),
-    notify: await readNotify(reader, values, readFile),
+    notify: await readReceivers(values.notify, readFile, placedIn(reader, 'notify')),
+    sso: await readSso(values.sso, readFile, placedIn(reader, 'sso')),
   }
 }
 
-function readNotify(reader: Reader, { notify }: Values, readFile: ReadFile): Promise<Config['notify']> {
-  const wire = reader.entry('notify')?.wire
-  const places = Array.isArray(wire) ? wire.map((one: { readonly name: string }) => one.name) : []
-  return readReceivers(notify, readFile, (name, path, message) =>
-    reader.fault('notify', message, [places.indexOf(name), ...path]),
-  )
+/** Faults of one entry of a list, which its name places. */
+function placedIn(reader: Reader, path: 'notify' | 'sso') {
+  const wire = reader.entry(path)?.wire
+  const names = Array.isArray(wire) ? wire.map((one: { readonly name: string }) => one.name) : []
+  return (name: string, inner: readonly (string | number)[], message: string) =>
+    reader.fault(path, message, [names.indexOf(name), ...inner])
 }
 
 function combineTls(

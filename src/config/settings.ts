@@ -1,4 +1,3 @@
-import { Type } from 'typebox'
 import { formatDuration, parseBoundedDuration } from '../domain/duration.ts'
 import {
   ACCESS_TOKEN_MS,
@@ -11,12 +10,9 @@ import {
   UPSTREAM_TIMEOUT_MS,
 } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
-import { checkReceivers, type ReceiverEntry } from './notify.ts'
-import { ReceiverSchema } from './notify-schema.ts'
-import { compilePolicies, type PolicyEntry } from './policies.ts'
-import { PolicySchema } from './policy-schema.ts'
+import { ENTRIES } from './entry-settings.ts'
 import { runs } from './run-settings.ts'
-import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
+import { command, count, duration, flag, list, oneOf, text } from './setting.ts'
 import {
   parseAudience,
   parseCidr,
@@ -262,6 +258,13 @@ const behaviour = {
     default: 'on',
     'x-argument': '<on|off>',
   }),
+  operator_login: oneOf(['on', 'off'], {
+    description:
+      '`on`: operators log in with the command, which their browser allows; `off`: no command acts as an operator. Always off where `console` is.',
+    default: 'on',
+    'x-argument': '<on|off>',
+    'x-shared': true,
+  }),
   revoke_undelivered: flag({
     description: 'Revoke a credential if the caller disconnects before the response is written.',
     default: true,
@@ -354,39 +357,8 @@ const limits = {
   }),
 }
 
-const policiesMeta = {
-  description:
-    'Rules that admit agents without an administrator. The first policy whose pattern matches the name decides.',
-  default: [],
-  'x-sources': ['file'],
-  'x-reload': true,
-  'x-shared': true,
-} as const satisfies Meta
-const policies = {
-  policies: setting(
-    policiesMeta,
-    Type.Array(PolicySchema, policiesMeta),
-    (entries: readonly PolicyEntry[], report) => compilePolicies(entries, report),
-  ),
-}
-
-const notifyMeta = {
-  description: 'Receivers that are told of what waits for a person, and of what is broken.',
-  default: [],
-  'x-reload': true,
-  'x-shared': true,
-  'x-sources': ['file'],
-} as const satisfies Meta
-const notify = {
-  notify: setting(
-    notifyMeta,
-    Type.Array(ReceiverSchema, { ...notifyMeta, maxItems: 20 }),
-    (entries: readonly ReceiverEntry[], report) => checkReceivers(entries, report),
-  ),
-}
-
 /**
  * Every setting by its name in the file; those of `limits` and `runs` with their dotted path. Each says whether a reload applies it
  * (`x-reload`): what applies it is a part of `app/reload.ts`.
  */
-export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...runs, ...policies, ...notify }
+export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...runs, ...ENTRIES }

@@ -143,6 +143,7 @@ describe('invalid values', () => {
     ['access_log', ['yes', '1', 'on', 'TRUE']],
     ['issue_by_get', ['no', '0']],
     ['console', ['true', 'ON', 'yes', '0']],
+    ['operator_login', ['true', 'OFF', 'device']],
     ['audiences', ['a b', 'a:b c', 'a,,b', ':x', 'ä']],
     ['master_key_command', ['a "b"', 'a; b', 'a | b', 'a $(b)', 'a `b`', '[]', '[""]', '[1]', ' ']],
     ['limits.issue_rate', ['10', '10/week', '0/hour', '-1/hour']],

@@ -70,7 +70,8 @@ export interface OperatorCaller {
   readonly scopes: readonly string[]
   /** As it was when the request was authenticated; every commit requires that it is still so. */
   readonly session: Session
-  readonly method: 'session'
+  /** With a browser, or with the token of a command. */
+  readonly method: 'session' | 'operator_token'
   /** What they ask for, where the route may want it confirmed. */
   readonly asked: AskedRequest | undefined
   /** That they have confirmed exactly this request. */

@@ -23,6 +23,7 @@ import type {
   Overdue,
   PluginHost,
   Runs,
+  SsoProviders,
 } from './parts.ts'
 import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
@@ -53,6 +54,7 @@ export interface Core {
   readonly overdue: Overdue
   readonly notifier: Notifier
   readonly feed: Feed
+  readonly sso: SsoProviders
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
@@ -71,6 +73,8 @@ export interface Settings {
   readonly relyingParty: RelyingParty
   /** `off`: nobody logs in with a browser here, and no session counts. */
   readonly console: 'on' | 'off'
+  /** `off`: no command logs in as an operator, and no token of one counts. Always `off` without the console. */
+  readonly operatorLogin: 'on' | 'off'
   readonly accessTokenTtlMs: number
   /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]

@@ -21,6 +21,7 @@ import { createRates } from './rates.ts'
 import { createAnswering } from './runs/answering.ts'
 import { createRuns } from './runs/known-runs.ts'
 import { createSerialize } from './serialize.ts'
+import { createSsoProviders } from './sessions/sso-providers.ts'
 import { createSnapshot } from './snapshot.ts'
 
 /** The parts of core. The caller closes them. */
@@ -62,6 +63,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     health: createHealth({ log, now: () => store.now() }),
     notifier: createNotifier({ store, ids, log }),
     feed: createFeed({ store, callers, log }),
+    sso: createSsoProviders(),
   }
   const { plugins, ...kinds } = await openKinds(begun)
   const backends = createRegistry({

@@ -5,6 +5,7 @@ import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
 import type { Revocations } from '../domain/backend.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
+import type { SsoProvider } from '../domain/people/sso.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
 import type { Run } from '../domain/run.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
@@ -197,6 +198,15 @@ export interface Notifier {
   test(name: string, notice: Notice): Promise<Tested | undefined>
   /** Ends what is being sent, and lets other nodes go on at once. */
   stop(): Promise<void>
+}
+
+/** The providers of single sign-on. */
+export interface SsoProviders {
+  /** These from now on. */
+  setProviders(providers: readonly SsoProvider[]): void
+  /** In the order of the configuration. */
+  names(): string[]
+  find(name: string): SsoProvider | undefined
 }
 
 /** An entry, and the place from which a stream goes on after it: the body of an id. */

@@ -78,7 +78,11 @@ export const ACTION_MEANING = {
   'operator.deleted': 'An operator was removed, with all their sessions, passkeys and links.',
   'operator.link_made':
     "A link was made on the server's own machine that logs an operator in once; `details.kind` is `first` where there was none.",
-  'session.started': 'An operator logged in; `details.method` says how.',
+  'session.allowed':
+    'An operator allowed a command to act as them; `details` has the host and the address that asked. `session.started` follows when it comes for its token.',
+  'session.denied': 'An operator denied a command that asked to act as them.',
+  'session.started':
+    'An operator logged in; `details.method` says how, and of a command `details.allowed_by` which session allowed it.',
   'session.ended': 'A session of an operator ended; `details.reason` says why.',
   'passkey.added': 'An operator registered a passkey; `details` has its public key.',
   'passkey.removed': 'A passkey of an operator was removed, and the sessions that it had started ended.',

@@ -91,10 +91,22 @@ export const INVITATION_MS = DAY_MS
 export const NAMING_MS = 10 * MINUTE_MS
 /** After a login by a link, within which one passkey may be registered. */
 export const REGISTER_MS = 10 * MINUTE_MS
+/** Within which what the login of a command asks for counts as confirmed. */
+export const COMMAND_CONFIRMED_MS = 15 * MINUTE_MS
+/** A login of a command that waits for a person, and how often the command may ask (RFC 8628 §3.2). */
+export const DEVICE_LOGIN_MS = 10 * MINUTE_MS
+export const DEVICE_POLL_MS = 5_000
+/** An authorization code (RFC 6749 §4.1.2: ten minutes at most). */
+export const AUTHORIZATION_CODE_MS = MINUTE_MS
+/** Logins of commands that wait at once, and how many begin per address. */
+export const MAX_WAITING_LOGINS = 1_000
+export const DEVICE_LOGINS_PER_MINUTE = 10
 /** How long the answer to a challenge may take. */
 export const CHALLENGE_MS = 5 * MINUTE_MS
 /** Challenges that one session is given. */
 export const CHALLENGES_PER_MINUTE = 60
+/** A login under way at a provider of single sign-on. */
+export const SSO_STATE_MS = 10 * MINUTE_MS
 /** Failed logins and confirmations, per operator or link and address, and per address. */
 export const LOGIN_FAILURES_PER_MINUTE = 10
 export const LOGIN_FAILURES_PER_ADDRESS = 100

@@ -1,4 +1,4 @@
-/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, RFC 7009 §2.2.1, RFC 8707 §2. */
+/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, RFC 7009 §2.2.1, RFC 8628 §3.5, RFC 8707 §2. */
 export const OAUTH_ERRORS = {
   invalid_request: 400,
   invalid_client: 401,
@@ -10,6 +10,10 @@ export const OAUTH_ERRORS = {
   invalid_target: 400,
   invalid_token: 401,
   insufficient_scope: 403,
+  authorization_pending: 400,
+  slow_down: 400,
+  access_denied: 400,
+  expired_token: 400,
   server_error: 500,
   temporarily_unavailable: 503,
 } as const

@@ -36,7 +36,7 @@ export const PROBLEMS = {
     status: 403,
     message: 'Confirm this with a passkey.',
     advice:
-      'Have the passkey sign `error.options`, and repeat the same request with the answer in `Mayfly-Confirmation`. Empty options: register a passkey first. Only sessions of operators get this.',
+      'Have the passkey sign `error.options`, and repeat the same request with the answer in `Mayfly-Confirmation`. Empty options: register a passkey first. `sso`: the person logs in again at `sso.url`. `command: true`: log in again, and repeat the same request. Only operators get this.',
   },
   backend_not_found: {
     status: 404,

@@ -47,7 +47,7 @@ const VALUES: readonly [RegExp, string][] = [
   ],
   [/ck([rs])_[0-9a-f]{8,}/gi, `ck$1_${HIDDEN}`],
   // Logins of people.
-  [/mf([skl])_[0-9a-f]{8,}/gi, `mf$1_${HIDDEN}`],
+  [/(mf[skl]|mop|mdc|mac)_[0-9a-f]{8,}/gi, `$1_${HIDDEN}`],
   [/eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)*/g, HIDDEN],
   [/\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{16,}/gi, `$1 ${HIDDEN}`],
   [/\b(gh[a-z]_|github_pat_)[A-Za-z0-9_]{16,}/g, `$1${HIDDEN}`],

@@ -7,6 +7,7 @@ import { createActivity } from './tables/activity.ts'
 import { createAgents } from './tables/agents.ts'
 import { createAudit } from './tables/audit/audit.ts'
 import { createBackends } from './tables/backends.ts'
+import { createCommandLogins } from './tables/command-logins.ts'
 import { createCounts } from './tables/counts.ts'
 import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
@@ -60,6 +61,7 @@ export function createStore(engine: Engine) {
     receivers: createReceivers(engine),
     operators: createOperators(engine),
     sessions: createSessions(engine),
+    commandLogins: createCommandLogins(engine),
     audit: createAudit(engine),
     activity: createActivity(engine),
     counts: createCounts(engine),

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES, type RouteName, type RouteRule } from '../../src/api/routes.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { commandByBrowser } from '../support/command.ts'
+import { newPerson } from '../support/person.ts'
 
 /**
  * Who may call each route, from the specification and the decisions alone: written by hand, so that a wrong entry in
@@ -22,6 +24,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /backends/:backend/revoked': 'public',
   'GET /backends/:backend/token': 'public',
   'POST /oauth/token': 'public',
+  'POST /oauth/device_authorization': 'public',
   'POST /oauth/introspect': 'public',
   'POST /oauth/revoke': 'public',
   'POST /api/v1/credentials': 'agent',
@@ -107,12 +110,19 @@ const NEEDED: Record<RouteName, string> = {
   'GET /v1/admin/sessions': 'reader',
   'DELETE /v1/admin/sessions/:id': 'reader',
   'POST /v1/admin/console/links': 'admin:operators:write',
+  'GET /v1/console/login': 'public',
+  'POST /v1/console/login/sso': 'public',
+  'POST /v1/console/login/sso/finish': 'public',
+  'POST /v1/console/confirm/sso': 'session',
   'POST /v1/console/login/link': 'public',
   'POST /v1/console/login/options': 'public',
   'POST /v1/console/login/passkey': 'public',
   'POST /v1/console/logout': 'session',
   'POST /v1/console/passkeys/options': 'session',
   'POST /v1/console/passkeys': 'session',
+  'POST /v1/console/commands/look': 'session',
+  'POST /v1/console/commands/allow': 'session',
+  'POST /v1/console/commands/deny': 'session',
   'GET /console': 'public',
   'GET /console/assets/:file': 'public',
 }
@@ -135,6 +145,8 @@ let plain: NewAgent
 const holders = new Map<string, NewAgent>()
 let almost: Map<string, NewAgent>
 let jwtOf: Map<string, string>
+/** The tokens of commands of an operator with `admin:*`, and of one without any scope. */
+let commands: { strong: string; weak: string }
 
 beforeAll(async () => {
   app = await startApp()
@@ -146,6 +158,9 @@ beforeAll(async () => {
     const others = [...ADMIN_SCOPES.filter((other) => other !== scope), `${scope}:x`, '*']
     almost.set(scope, await app.newAgent({ scopes: others }))
   }
+  const strong = await commandByBrowser(app, await newPerson(app))
+  const weak = await commandByBrowser(app, await newPerson(app, { scopes: [], backend_scopes: [] }))
+  commands = { strong: strong.token, weak: weak.token }
   jwtOf = new Map()
   for (const scope of ADMIN_SCOPES) jwtOf.set(scope, await app.accessToken(holders.get(scope) as NewAgent))
 })
@@ -220,6 +235,8 @@ describe.each(rows)('%s', (name, needed) => {
       'Basic YTpi',
       'nonsense',
       `Bearer ${'f'.repeat(64)}`,
+      `Bearer mop_${'f'.repeat(64)}`,
+      'Bearer mop_',
     ]
     for (const bad of bads) {
       const reply = await knock(name, bad)
@@ -264,6 +281,21 @@ describe.each(rows)('%s', (name, needed) => {
       const bearers = [(holders.get(needed) as NewAgent).token, jwtOf.get(needed) as string]
       for (const wide of ['admin:*', 'admin']) bearers.push((holders.get(wide) as NewAgent).token)
       for (const bearer of bearers) expect(passed(await knock(name, `Bearer ${bearer}`))).toBe(true)
+    })
+
+  if (!HARMFUL.includes(name) && needed !== 'public')
+    test('the token of a command: what operators reach, and no route of agents or of the page', async () => {
+      const strong = await knock(name, `Bearer ${commands.strong}`)
+      const weak = await knock(name, `Bearer ${commands.weak}`)
+      if (needed === 'agent' || needed === 'session') {
+        for (const reply of [strong, weak]) {
+          expect([reply.status, reply.code]).toEqual([401, 'unauthorized'])
+          expect(reply.challenge).toBe('Bearer realm="mayfly", error="invalid_token"')
+        }
+        return
+      }
+      expect(passed(strong)).toBe(true)
+      if (needed.startsWith('admin:')) expect([weak.status, weak.code]).toEqual([403, 'insufficient_scope'])
     })
 
   if (!HARMFUL.includes(name))

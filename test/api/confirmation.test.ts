@@ -186,6 +186,7 @@ describe('what an operator must confirm', () => {
       'POST /v1/admin/operators/:id/invitation',
       'POST /v1/admin/pending/:id/approve',
       'POST /v1/admin/tokens/revoke',
+      'POST /v1/console/commands/allow',
       'POST /v1/console/passkeys',
     ])
   })

@@ -1,7 +1,18 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 import { confirmationHeader } from '../support/authenticator.ts'
+import {
+  allow,
+  answerIn,
+  beginDevice,
+  commandByBrowser,
+  commandOf,
+  look,
+  newBrowserLogin,
+  pollDevice,
+  redeem,
+} from '../support/command.ts'
 import { callAsPage, linkOf, newPerson, type Person, personOf } from '../support/person.ts'
 
 let one: TestApp
@@ -24,6 +35,14 @@ const at = (app: TestApp, { cookie, key }: Person) => ({
   call: (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
     callAsPage(app, method, path, body, { cookie, 'mayfly-console': key, ...headers }),
 })
+/** The same, with all that a page does. */
+const personOn = (app: TestApp, { id, email, cookie, key, authenticator }: Person): Person =>
+  personOf(
+    app,
+    { id, email },
+    { status: 200, headers: new Headers({ 'set-cookie': cookie }), text: '', body: { key } },
+    authenticator,
+  )
 
 test('a session of one node counts at the other, and what one ends the other refuses at the next request', async () => {
   for (const end of [
@@ -102,4 +121,63 @@ test('two first operators at once, on two nodes: one is made', async () => {
     ),
   )
   expect(made.map(({ status }) => status).sort()).toEqual([200, 409])
+})
+
+describe('a command', () => {
+  test('begins on one node, is allowed on the other, and polls the first', async () => {
+    const person = await newPerson(one)
+    const begun = (await beginDevice(one)).body
+    expect((await pollDevice(two, begun.device_code)).body.error).toBe('authorization_pending')
+    expect((await pollDevice(one, begun.device_code)).body.error).toBe('slow_down')
+    const other = personOn(two, person)
+    expect((await look(other, { user_code: begun.user_code })).body.host).toBe('laptop')
+    expect((await allow(other, { user_code: begun.user_code })).status).toBe(200)
+    const { token } = await commandOf(one, await pollDevice(one, begun.device_code))
+    for (const app of [one, two]) expect((await app.as(token).get(ME)).body.id).toBe(person.id)
+  })
+
+  test('a code that both nodes get at once gives one token; of a redirect, none that is left', async () => {
+    const person = await newPerson(one)
+    for (let n = 0; n < 5; n += 1) {
+      const begun = (await beginDevice(n % 2 === 0 ? one : two)).body
+      await allow(person, { user_code: begun.user_code })
+      const got = await Promise.all([one, two].map((app) => pollDevice(app, begun.device_code)))
+      expect(got.map(({ status }) => status).sort()).toEqual([200, 400])
+      const login = newBrowserLogin()
+      const { code = '' } = answerIn(await allow(person, { request: login.request }))
+      const both = await Promise.all([one, two].map((app) => redeem(app, login, code)))
+      const good = both.find(({ status }) => status === 200)
+      expect(both.map(({ status }) => status).sort()).toEqual([200, 400])
+      expect((await two.as(good?.body.access_token).get(ME)).status).toBe(401)
+    }
+  })
+
+  test('what ends on one node is refused on the other at the next request, also while it is being begun', async () => {
+    for (let n = 0; n < 5; n += 1) {
+      const person = await newPerson(one)
+      const { token } = await commandByBrowser(one, person)
+      const begun = (await beginDevice(two)).body
+      await allow(person, { user_code: begun.user_code })
+      expect((await two.as(token).get(ME)).status).toBe(200)
+      const [got] = await Promise.all([
+        pollDevice(two, begun.device_code),
+        person.call('POST', '/v1/console/logout'),
+      ])
+      expect((await two.as(token).get(ME)).status).toBe(401)
+      if (got.status === 200) expect((await one.as(got.body.access_token).get(ME)).status).toBe(401)
+      else expect(got.body.error).toBe('access_denied')
+      const left = (await one.local.get(`/v1/admin/sessions?operator=${person.id}`)).body
+      expect(left).toEqual([])
+    }
+  })
+
+  test('one that is removed with its operator, while it acts on the other node', async () => {
+    const person = await newPerson(one)
+    const { client } = await commandByBrowser(two, personOn(two, person))
+    const acts = Array.from({ length: 6 }, (_, n) =>
+      client.post('/v1/admin/agents', { name: `node-${person.id.slice(-6)}-${n}` }),
+    )
+    await Promise.all([...acts, one.local.delete(`/v1/admin/operators/${person.id}`)])
+    expect((await client.post('/v1/admin/agents', { name: 'afterwards' })).status).toBe(401)
+  })
 })

@@ -36,6 +36,7 @@ const ROOMS = [
   '/operators/alice@example.com',
   '/settings',
   '/me',
+  '/allow',
 ]
 
 const SCREEN = { width: 1280, height: 800 }
@@ -165,7 +166,7 @@ test.each(ROOMS)('/console%s is for everybody, fits a phone, and shows text as t
 })
 
 test('what strangers wrote was there to be seen, in all rooms', () => {
-  expect([...titles]).toHaveLength(12)
+  expect([...titles]).toHaveLength(13)
   expect(seen).toContain(MARKUP)
   expect(seen).toContain('⟨U+202E⟩')
 })

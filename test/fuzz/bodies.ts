@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Drawn, Operation } from './requests.ts'
-import { broken, fittingObject, MARK, nearly, type Schema, sane } from './values.ts'
+import { broken, fitting, fittingObject, MARK, nearly, type Schema, sane } from './values.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
@@ -47,7 +47,7 @@ function formBody({ oneOf = [], ...own }: Schema): fc.Arbitrary<Drawn['body']> {
   const schema: Schema = {
     ...own,
     ...oneOf[0],
-    properties: Object.assign({}, ...oneOf.map(({ properties }) => properties)),
+    properties: Object.assign({}, own.properties, ...oneOf.map(({ properties }) => properties)),
   }
   const form = (value: Record<string, unknown>) => ({
     type: FORM_MEDIA,
@@ -55,9 +55,15 @@ function formBody({ oneOf = [], ...own }: Schema): fc.Arbitrary<Drawn['body']> {
       .map(([key, one]) => `${encode(key)}=${encode(typeof one === 'string' ? one : JSON.stringify(one))}`)
       .join('&'),
   })
-  const client = fc
-    .nat({ max: 63 })
-    .map((index) => ({ client_id: `{{clientId:${index}}}`, client_secret: `{{clientSecret:${index}}}` }))
+  const { client_id: clientId, client_secret: secret } = schema.properties ?? {}
+  // A public client has no secret, and one name.
+  const client: fc.Arbitrary<Record<string, unknown>> =
+    clientId !== undefined && secret === undefined
+      ? fc.record({ client_id: fitting(clientId) })
+      : fc.nat({ max: 63 }).map((index) => ({
+          client_id: `{{clientId:${index}}}`,
+          client_secret: `{{clientSecret:${index}}}`,
+        }))
   const { client_id: _, client_secret: __, ...rest } = schema.properties ?? {}
   const { client_assertion: ___, client_assertion_type: ____, ...plain } = rest
   const right = fc

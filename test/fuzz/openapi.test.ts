@@ -13,7 +13,7 @@ import { withoutRefs } from './without-refs.ts'
  * Sends random requests, drawn from the OpenAPI document, over real sockets and checks that the document describes
  * every reply, and that none takes more than its share of the thread. MAYFLY_FUZZ_SEED sets the seed; MAYFLY_LONG=1 sends 200,000 requests.
  */
-const COUNT = LONG ? 200_000 : 6_000
+const COUNT = LONG ? 200_000 : 10_000
 const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_122)
 /** Requests sent concurrently before the pool replaces the resources that they ended. */
 const TOGETHER = 50

@@ -234,6 +234,7 @@ const SANE: Record<string, fc.Arbitrary<unknown>> = {
   rate: or('1000000/second'),
   description: or('', 'what it is for'),
   reason: or('because'),
+  host: or('laptop'),
   note: or('a note'),
   max_active: fc.constant(null),
   public_key: fc.constant({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }),

@@ -47,6 +47,7 @@ const SETTINGS: Settings = {
   issuerNames: ['https://mayfly.test'],
   relyingParty: relyingPartyOf('https://mayfly.test'),
   console: 'on',
+  operatorLogin: 'on',
   accessTokenTtlMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',

@@ -16,6 +16,7 @@ test('every address of the console, which never changes', () => {
       "activity": "/console/activity",
       "agent": "/console/agents/a%2F..%2Fb%3Fc%23d",
       "agents": "/console/agents",
+      "allow": "/console/allow",
       "backend": "/console/backends/a%2F..%2Fb%3Fc%23d",
       "backends": "/console/backends",
       "credential": "/console/credentials/a%2F..%2Fb%3Fc%23d",
@@ -35,6 +36,7 @@ test('every address of the console, which never changes', () => {
       "policy": "/console/policies/a%2F..%2Fb%3Fc%23d",
       "request": "/console/pending/a%2F..%2Fb%3Fc%23d",
       "settings": "/console/settings",
+      "sso": "/console/sso",
     }
   `)
   expect(paths.credentials({ agent: 'ci', backend: '' })).toBe('/console/credentials?agent=ci')

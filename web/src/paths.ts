@@ -37,4 +37,8 @@ export const paths = {
   person: (id: string) => `${ROOT}/operators/${part(id)}`,
   settings: () => `${ROOT}/settings`,
   account: () => `${ROOT}/me`,
+  /** Where a provider of single sign-on sends the browser back to. */
+  sso: () => `${ROOT}/sso`,
+  /** Where a person allows the login of a command. */
+  allow: () => `${ROOT}/allow`,
 }

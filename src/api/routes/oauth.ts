@@ -10,9 +10,20 @@ export const OAUTH = {
     ...open(FAILURES, 'token.issued'),
     ...FORM,
     id: 'createToken',
-    summary: 'Get an access token for client credentials',
+    summary: 'Get an access token for client credentials, or the token of a command',
+    description:
+      'A command that logs in as an operator gets a `mop_` token for its device code or authorization code, which reaches `/v1/admin/*` and what readers may read for 12 hours at most, and never issues a credential. Where the setting `operator_login` is off, these two grants are unknown.',
     body: oauth.TokenForm,
     replies: { 200: oauth.TokenReply },
+  },
+  'POST /oauth/device_authorization': {
+    ...open('10 logins a minute per address, 1,000 that wait'),
+    ...FORM,
+    id: 'beginDeviceLogin',
+    summary: 'Begin a login of the command, which a person allows by typing a code',
+    description: 'RFC 8628. Not found where the setting `operator_login` is off.',
+    body: oauth.DeviceForm,
+    replies: { 200: oauth.DeviceReply },
   },
   'POST /oauth/introspect': {
     ...open(FAILURES),

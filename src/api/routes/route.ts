@@ -6,9 +6,9 @@ import type { ProblemCode } from '../../domain/problems.ts'
  * Who may call a route.
  * - `public`: no authentication; credentials in the request are ignored.
  * - `agent`: an agent's token with any scope; core refuses a narrowed token actions that outlive it (`requireWhole`).
- * - `reader`: an agent's token, an operator's session, or the local host.
+ * - `reader`: an agent's token, an operator's session or command, or the local host.
  * - `admin`: the named scope, held by an agent or an operator, or the local host (decisions.md §2.3).
- * - `session`: an operator's session, and nothing else.
+ * - `session`: an operator's session with a browser, and nothing else.
  */
 export interface RouteRule {
   readonly access: 'public' | 'agent' | 'reader' | 'admin' | 'session'

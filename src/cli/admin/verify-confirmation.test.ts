@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { confirmedText } from '../../domain/people/canonical-request.ts'
-import type { Confirmation } from '../../domain/people/confirmation.ts'
+import type { PasskeyConfirmation, SsoConfirmation } from '../../domain/people/confirmation.ts'
 import { confirmationIn, faultOf } from './verify-confirmation.ts'
 
 const AT = Date.parse('2026-11-24T12:00:00.000Z')
@@ -48,7 +48,7 @@ const KEYS: Record<string, () => { cose: Buffer; privateKey: KeyObject; hash: 's
 function kept(
   kind: string,
   change: { client?: object; flags?: number; rpId?: string; request?: string } = {},
-): Confirmation {
+): PasskeyConfirmation {
   const { cose, privateKey, hash } = (KEYS[kind] ?? KEYS['RSA'])?.() ?? {
     cose: Buffer.alloc(0),
     privateKey: undefined as never,
@@ -85,7 +85,7 @@ describe('faultOf', () => {
     expect(faultOf(kept(kind), AT)).toBeUndefined()
   })
 
-  test.each<[string, Confirmation]>([
+  test.each<[string, PasskeyConfirmation]>([
     [
       'another request',
       kept('P-256', {
@@ -127,4 +127,43 @@ test.each([
   { confirmation: { request: 1 } },
 ])('there is no confirmation in %j', (details) => {
   expect(confirmationIn(details)).toBeUndefined()
+})
+
+describe('a confirmation by another login', () => {
+  const AT = Date.parse('2026-01-01T00:01:00.000Z')
+  const request = JSON.stringify({ method: 'POST', path: '/v1/x', time: '2026-01-01T00:00:00.000Z' })
+  const nonce = createHash('sha256').update(request).digest('base64url')
+  const [asked, second] = [AT / 1_000 - 60, 1]
+  const sso = {
+    issuer: 'https://a.test',
+    subject: 's',
+    audience: 'mayfly',
+    authTime: asked + 30,
+    issuedAt: asked + 31,
+  }
+  const kept = { request, nonce, sso }
+
+  test('holds, also where the clock of the provider is some seconds behind', () => {
+    expect(confirmationIn({ confirmation: kept })).toEqual(kept)
+    expect(faultOf(kept, AT)).toBeUndefined()
+    expect(faultOf({ ...kept, sso: { ...sso, authTime: asked - 5 * second } }, AT)).toBeUndefined()
+  })
+
+  test.each<[string, SsoConfirmation, number]>([
+    ['for another request', { ...kept, request: request.replace('/v1/x', '/v1/y') }, AT],
+    ['with another nonce', { ...kept, nonce: 'x' }, AT],
+    ['before it was asked for', { ...kept, sso: { ...sso, authTime: asked - 6 } }, AT],
+    ['after the act', { ...kept, sso: { ...sso, issuedAt: asked + 66 } }, AT],
+    ['long ago', kept, AT + 3_600_000],
+  ])('does not hold: %s', (_, changed, at) => {
+    expect(faultOf(changed, at)).toBeTypeOf('string')
+  })
+
+  test.each<[string, object]>([
+    ['without a nonce', { request, sso }],
+    ['without a time', { ...kept, sso: { ...sso, authTime: undefined } }],
+    ['with a time in words', { ...kept, sso: { ...sso, authTime: 'now' } }],
+  ])('is none: %s', (_, confirmation) => {
+    expect(confirmationIn({ confirmation })).toBeUndefined()
+  })
 })

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { isObject, parseJson } from '../../domain/formats/json.ts'
-import { CHALLENGE_MS } from '../../domain/limits.ts'
-import type { Confirmation } from '../../domain/people/confirmation.ts'
+import { CHALLENGE_MS, JWT_TOLERANCE_MS } from '../../domain/limits.ts'
+import type { Confirmation, PasskeyConfirmation, SsoConfirmation } from '../../domain/people/confirmation.ts'
 
 const FIELDS = [
   'request',
@@ -17,9 +17,16 @@ const FIELDS = [
 /** The confirmation in the details of an entry. */
 export function confirmationIn(details: unknown): Confirmation | undefined {
   const kept = isObject(details) ? details['confirmation'] : undefined
-  if (!isObject(kept) || !FIELDS.every((field) => typeof kept[field] === 'string')) return undefined
-  return kept as unknown as Confirmation
+  if (!isObject(kept)) return undefined
+  const isWhole = isObject(kept['sso'])
+    ? typeof kept['request'] === 'string' && typeof kept['nonce'] === 'string' && isAnswer(kept['sso'])
+    : FIELDS.every((field) => typeof kept[field] === 'string')
+  return isWhole ? (kept as unknown as Confirmation) : undefined
 }
+
+const isAnswer = (answer: Record<string, unknown>) =>
+  ['issuer', 'subject', 'audience'].every((field) => typeof answer[field] === 'string') &&
+  ['authTime', 'issuedAt'].every((field) => typeof answer[field] === 'number')
 
 const USER_PRESENT = 1
 const USER_VERIFIED = 4
@@ -30,6 +37,28 @@ const sha256 = (data: string | Buffer) => createHash('sha256').update(data).dige
  * if it is one. By WebAuthn Level 3, §7.2, with nothing but the entry and the cryptography of Node.
  */
 export function faultOf(kept: Confirmation, at: number): string | undefined {
+  return 'sso' in kept ? loginFault(kept, at) : signatureFault(kept, at)
+}
+
+/**
+ * The same for a login at a provider: that the entry fits itself. Nothing in it is signed, so that the provider said this is
+ * what the server says.
+ */
+function loginFault({ request, nonce, sso }: SsoConfirmation, at: number): string | undefined {
+  if (nonce !== sha256(request).toString('base64url')) return 'the person logged in for another request'
+  const asked = timeIn(request)
+  if (!(Math.abs(at - asked) <= 2 * CHALLENGE_MS)) return 'it was confirmed at another time'
+  if (!(sso.authTime * 1_000 >= asked - JWT_TOLERANCE_MS))
+    return 'the person logged in before they were asked'
+  return sso.issuedAt * 1_000 <= at + JWT_TOLERANCE_MS ? undefined : 'the person logged in after the act'
+}
+
+function timeIn(request: string): number {
+  const asked = parseJson(request)
+  return isObject(asked) && typeof asked['time'] === 'string' ? Date.parse(asked['time']) : Number.NaN
+}
+
+function signatureFault(kept: PasskeyConfirmation, at: number): string | undefined {
   const client = Buffer.from(kept.clientDataJson, 'base64url')
   const said = parseJson(client.toString('utf8'))
   if (!isObject(said) || said['type'] !== 'webauthn.get') return 'the passkey did not sign a confirmation'
@@ -42,13 +71,11 @@ export function faultOf(kept: Confirmation, at: number): string | undefined {
     return 'the passkey belongs to another server'
   const flags = data[32] ?? 0
   if ((flags & USER_PRESENT) === 0 || (flags & USER_VERIFIED) === 0) return 'the person was not verified'
-  const asked = parseJson(kept.request)
-  const time = isObject(asked) && typeof asked['time'] === 'string' ? Date.parse(asked['time']) : Number.NaN
-  if (!(Math.abs(at - time) <= 2 * CHALLENGE_MS)) return 'it was confirmed at another time'
+  if (!(Math.abs(at - timeIn(kept.request)) <= 2 * CHALLENGE_MS)) return 'it was confirmed at another time'
   return isSigned(kept, Buffer.concat([data, sha256(client)])) ? undefined : 'the signature is wrong'
 }
 
-function isSigned({ publicKey, signature }: Confirmation, signed: Buffer): boolean {
+function isSigned({ publicKey, signature }: PasskeyConfirmation, signed: Buffer): boolean {
   try {
     const { key, hash } = readCoseKey(Buffer.from(publicKey, 'base64url'))
     return verify(hash, signed, key, Buffer.from(signature, 'base64url'))

@@ -107,6 +107,8 @@ async function findActor(
   ownName: string | undefined,
 ): Promise<string | undefined> {
   const key = nameKey(actor)
+  // Of a person of single sign-on: issuer and subject, in which case counts.
+  if (/^operator:https?:\/\//.test(key)) return `operator:${actor.slice('operator:'.length)}`
   if (key === 'local' || key === 'system' || key.startsWith('operator:')) return key
   const mayResolve = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
   return mayResolve ? findAgentId(core, actor) : undefined

@@ -72,7 +72,8 @@ export async function readActivity(
 
 /** The requested time, rounded outwards to multiples of the step. */
 function readRange({ since, until, step: asked }: ActivityQuestion, now: number) {
-  const end = until === undefined ? now : readTime(until, 'until', now)
+  // Nothing has been counted of what is to come.
+  const end = until === undefined ? now : Math.min(readTime(until, 'until', now), now)
   const start = since === undefined ? end - DAY_MS : readTime(since, 'since', now)
   if (start < 0 || end <= start) throw invalid('"since" must be a time before "until", and not before 1970.')
   const step = asked === undefined ? usualStep(end - start) : requireDuration(asked, 'step')

@@ -18,7 +18,7 @@ export function authenticate(
 ): Actor<AgentCaller> | Promise<Actor<AgentCaller>> {
   if (authorization === undefined) throw new Problem('unauthorized')
   const bearer = BEARER.exec(authorization)?.[1]
-  if (bearer === undefined) throw refuse(core, origin)
+  if (bearer === undefined) throw refuseBearer(core, origin)
   const generation = core.store.generation()
   const found =
     typeof generation === 'number'
@@ -30,12 +30,13 @@ export function authenticate(
 }
 
 function accept(core: Parts, caller: AgentCaller | undefined, origin: Origin): Actor<AgentCaller> {
-  if (caller === undefined) throw refuse(core, origin)
+  if (caller === undefined) throw refuseBearer(core, origin)
   core.lastUse.touch(caller.agentId, { at: core.store.now(), from: origin.ipAddress })
   return { caller, origin }
 }
 
-function refuse(core: Parts, origin: Origin): Problem {
+/** Records the failure and returns the answer, which is the same for every bad token. */
+export function refuseBearer(core: Pick<Parts, 'denials' | 'meter'>, origin: Origin): Problem {
   core.meter.authenticated('bearer', 'failed')
   core.denials.record({ caller: undefined, origin }, { action: 'auth.failed' })
   return new Problem('unauthorized', {

@@ -111,7 +111,10 @@ function decide(core: Core, who: AuthenticatedClient, command: TokenCommand, run
   try {
     if (command.grant_type === undefined) throw invalid('"grant_type" is missing.')
     if (command.grant_type !== 'client_credentials')
-      throw new OAuthProblem('unsupported_grant_type', 'The only grant type is client_credentials.')
+      throw new OAuthProblem(
+        'unsupported_grant_type',
+        'The only grant type of an agent is client_credentials.',
+      )
     return {
       ...decideScopes(who.client.caller.scopes, command.scope),
       audience: decideAudience(core.settings, who.client, command),

@@ -11,11 +11,11 @@ import { requireHeld } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
-import { requireConfirmed, requireConfirmedScopes } from '../confirm.ts'
+import { refuseCommand, requireConfirmedPower, requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { endEntry } from '../sessions/end-session.ts'
-import { findOperator } from './find-operator.ts'
+import { findOperator, requireInvited } from './find-operator.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'denials' | 'rates'>
 
@@ -28,7 +28,8 @@ export interface OperatorChanges {
 
 /**
  * Takes effect on all nodes at once. Nobody gives more than they hold. Throws `operator_not_found`, `invalid_request`,
- * `conflict`, `insufficient_scope` and `confirmation_required`.
+ * `conflict`, `insufficient_scope`, `confirmation_required`, and `not_allowed` for a command, and for a person of single
+ * sign-on.
  */
 export async function changeOperator(
   core: Parts,
@@ -40,6 +41,7 @@ export async function changeOperator(
   if (Object.values(changes).every((value) => value === undefined))
     throw invalid('The request changes nothing.')
   const before = await findOperator(core, named)
+  requireInvited(before)
   const after: Operator = {
     ...before,
     name: changes.name ?? before.name,
@@ -52,6 +54,7 @@ export async function changeOperator(
   const added = all.filter((scope) => !coversAny(old, scope))
   requireHeld(core, actor, added, Number.POSITIVE_INFINITY)
   const other = await requireAnother(core, actor, before, holdsAllAdmin(after.scopes))
+  refuseCommand(actor)
   await requireConfirmedScopes(core, actor, added)
   const details = {
     operator_id: before.id,
@@ -80,7 +83,7 @@ const changedMeanwhile = () =>
 export async function deleteOperator(core: Parts, actor: Actor, named: string): Promise<void> {
   const operator = await findOperator(core, named)
   const other = await requireAnother(core, actor, operator, false)
-  await requireConfirmed(core, actor)
+  await requireConfirmedPower(core, actor)
   const sessions = await core.store.sessions.of(operator.id)
   const details = { operator_id: operator.id, email: operator.email }
   const outcome = await commit(
@@ -107,7 +110,9 @@ async function requireAnother(
   operator: Operator,
   keepsAll: boolean,
 ): Promise<Step[]> {
-  const isFull = ({ scopes, joinedAt }: Operator) => joinedAt !== null && holdsAllAdmin(scopes)
+  // A person of single sign-on holds it only as long as somebody else says so.
+  const isFull = ({ scopes, joinedAt, issuer }: Operator) =>
+    issuer === null && joinedAt !== null && holdsAllAdmin(scopes)
   if (keepsAll || !isFull(operator)) return []
   if (caller.kind === 'local' && caller.method === 'unix_socket') return []
   const other = (await store.operators.joined()).find((one) => isFull(one) && one.id !== operator.id)

@@ -16,6 +16,15 @@ export async function findOperator({ store }: Pick<Core, 'store'>, named: string
   return found
 }
 
+/** Throws `not_allowed` for a person of single sign-on, of whom their provider says everything. */
+export function requireInvited({ issuer }: Operator): void {
+  if (issuer !== null)
+    throw new Problem('not_allowed', {
+      message:
+        'This person logs in by single sign-on: their name and their scopes come from there, at each login. Change their groups at the provider, or the setting sso of this server.',
+    })
+}
+
 function addressOf(named: string): string {
   try {
     return requireEmail(named)

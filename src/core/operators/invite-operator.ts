@@ -9,11 +9,11 @@ import { requireHeld } from '../agents/create-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
-import { requireConfirmed } from '../confirm.ts'
+import { requireConfirmedPower } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { newLink } from '../sessions/login-links.ts'
-import { findOperator } from './find-operator.ts'
+import { findOperator, requireInvited } from './find-operator.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'hasher' | 'settings' | 'denials' | 'rates'>
 
@@ -46,7 +46,7 @@ export async function inviteOperator(core: Parts, actor: Actor, command: InviteC
   const backendScopes = [...new Set(command.backend_scopes)]
   requireOperatorScopes(scopes, backendScopes)
   requireHeld(core, actor, [...scopes, ...backendScopes], FOREVER)
-  await requireConfirmed(core, actor)
+  await requireConfirmedPower(core, actor)
   const now = core.store.now()
   const operator: Operator = {
     id: core.ids.id('operator'),
@@ -85,8 +85,9 @@ export async function inviteOperator(core: Parts, actor: Actor, command: InviteC
 export async function inviteAgain(core: Parts, actor: Actor, named: string): Promise<Invitation> {
   requireWhole(core, actor)
   const operator = await findOperator(core, named)
+  requireInvited(operator)
   requireHeld(core, actor, [...operator.scopes, ...operator.backendScopes], FOREVER)
-  await requireConfirmed(core, actor)
+  await requireConfirmedPower(core, actor)
   const link = newLink(core, actor, 'invitation', operator.id)
   const outcome = await commit(core, actor, [
     ...whileUnchanged(actor),

@@ -1,6 +1,7 @@
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { type AskedRequest, confirmedText } from '../../domain/people/canonical-request.ts'
-import type { Confirmation } from '../../domain/people/confirmation.ts'
+import type { Confirmation, SsoConfirmation } from '../../domain/people/confirmation.ts'
+import { type Challenge, isCommand } from '../../domain/people/session.ts'
 import { decodeBase64url } from '../../keys/base64url.ts'
 import {
   type AssertionAnswer,
@@ -28,11 +29,17 @@ export async function confirmRequest(
   header: string | undefined,
 ): Promise<Actor<OperatorCaller>> {
   const caller = { ...actor.caller, asked }
-  if (header === undefined) return { ...actor, caller }
+  // A command is given no challenge: its login counts for a while (`core/confirm.ts`).
+  if (header === undefined || isCommand(caller.session)) return { ...actor, caller }
   const subject = `operator ${caller.operatorId}`
   requireLoginRate(core, subject, actor.origin.ipAddress)
   const answer = readHeader(header)
-  const confirmation = answer === undefined ? undefined : await check(core, caller, asked, answer)
+  const confirmation =
+    answer === undefined
+      ? undefined
+      : 'sso' in answer
+        ? await checkLogin(core, caller, asked, answer.sso)
+        : await check(core, caller, asked, answer)
   if (confirmation !== undefined) return { ...actor, caller: { ...caller, confirmation } }
   countFailure(core, subject, actor, 'confirmation')
   const message = 'The confirmation does not belong to this request, or was used before; confirm it again.'
@@ -49,13 +56,11 @@ async function check(
   const { relyingParty } = settings
   const challenge = claimedChallenge(answer) ?? ''
   const [given, passkey] = await Promise.all([
-    store.sessions.findChallenge(challenge),
+    givenFor(core, session, challenge),
     store.operators.findPasskey(answer.id),
   ])
-  if (given?.purpose !== 'confirm' || given.sessionId !== session.id || given.expiresAt <= store.now())
-    return undefined
-  const request = confirmedText(asked, { nonce: given.nonce, time: timeOf(given.madeAt) })
-  if (sha256(request) !== challenge || passkey?.operatorId !== operatorId) return undefined
+  const request = given && requestOf(given, asked)
+  if (request === undefined || passkey?.operatorId !== operatorId) return undefined
   const { clientDataJSON: clientDataJson, authenticatorData, signature, userHandle } = answer.response
   if (typeof userHandle === 'string' && userHandle !== userHandleOf(operatorId)) return undefined
   const used = await verifyAssertion(relyingParty, answer, challenge, passkey)
@@ -78,12 +83,47 @@ async function check(
   }
 }
 
+/** The challenge that this session was given, if it may still be answered. */
+async function givenFor(
+  { store }: Parts,
+  session: OperatorCaller['session'],
+  challenge: string,
+): Promise<Challenge | undefined> {
+  const given = await store.sessions.findChallenge(challenge)
+  const isOpen = given?.purpose === 'confirm' && given.expiresAt > store.now()
+  return isOpen && given.sessionId === session.id ? given : undefined
+}
+
+/** The canonical text of this request, if the challenge was given for it. */
+function requestOf({ challenge, nonce, madeAt }: Challenge, asked: AskedRequest): string | undefined {
+  const request = confirmedText(asked, { nonce, time: timeOf(madeAt) })
+  return sha256(request) === challenge ? request : undefined
+}
+
+/** The person has logged in again at their provider, with this challenge as the nonce (`sso-login.ts`). */
+async function checkLogin(
+  core: Parts,
+  { session }: OperatorCaller,
+  asked: AskedRequest,
+  challenge: string,
+): Promise<SsoConfirmation | undefined> {
+  const { store } = core
+  const given = await givenFor(core, session, challenge)
+  const request = given && requestOf(given, asked)
+  const answer = given?.answer ?? null
+  if (request === undefined || answer === null) return undefined
+  const outcome = await store.commit([store.sessions.useChallenge(challenge)])
+  return outcome.done ? { request, nonce: challenge, sso: answer } : undefined
+}
+
 const MAX_HEADER = 8_192
 
-/** Base64url of the JSON that a browser makes of an assertion. Other members are passed over. */
-function readHeader(header: string): AssertionAnswer | undefined {
+/** Base64url of the JSON that a browser makes of an assertion, or of `{sso: {challenge}}`. Other members are passed over. */
+function readHeader(header: string): AssertionAnswer | { readonly sso: string } | undefined {
   const bytes = header.length > MAX_HEADER ? undefined : decodeBase64url(header)
   const value = bytes === undefined ? undefined : parseJson(bytes.toString('utf8'))
+  const sso = isObject(value) ? value['sso'] : undefined
+  if (isObject(sso)) return typeof sso['challenge'] === 'string' ? { sso: sso['challenge'] } : undefined
   if (!isObject(value) || !isObject(value['response'])) return undefined
   const { id, rawId, type, response } = value
   const { clientDataJSON, authenticatorData, signature, userHandle } = response

@@ -21,6 +21,10 @@ export type SessionEnd =
   | 'too_many'
   | 'operator_deleted'
   | 'passkey_removed'
+  /** Of a command: the session that allowed it was ended. */
+  | 'allowed_by_ended'
+  /** Of a command: its authorization code came a second time. */
+  | 'code_used_again'
 
 const READ = 'admin:operators:read'
 const WRITE = 'admin:operators:write'
@@ -58,15 +62,30 @@ export async function listSessions(
   return { ...page, items }
 }
 
-/** The steps that end a session, refused when it has ended. */
+/**
+ * The steps that end these sessions, and with each the commands that it allowed: `all` has the sessions of their operator.
+ * Refused when one of them has ended, or has allowed another command since: a login of a command holds the session that
+ * allows it until it is there.
+ */
 export function endSteps(
   core: Pick<Core, 'store' | 'ids'>,
   actor: Actor<Caller | undefined>,
-  session: Session,
-  operator: Pick<Operator, 'email'> | undefined,
+  ended: readonly Session[],
+  { all, operator }: { readonly all: readonly Session[]; readonly operator: Operator | undefined },
   reason: SessionEnd,
 ): Step[] {
-  return [core.store.sessions.end(session.id), endEntry(core, actor, session, operator, reason)]
+  const ids = new Set(ended.map(({ id }) => id))
+  const goesWith = ({ allowedBy }: Session) => allowedBy !== null && ids.has(allowedBy)
+  const { end, endAllowedBy } = core.store.sessions
+  return [
+    ...ended
+      .filter((one) => !goesWith(one))
+      .flatMap(({ id }) => [end(id), endAllowedBy(id, all.filter((one) => one.allowedBy === id).length)]),
+    ...ended.map((one) => endEntry(core, actor, one, operator, reason)),
+    ...all
+      .filter((one) => goesWith(one) && !ids.has(one.id))
+      .map((one) => endEntry(core, actor, one, operator, 'allowed_by_ended')),
+  ]
 }
 
 export function endEntry(
@@ -103,18 +122,39 @@ export async function endSessionsOf(
 ): Promise<number> {
   const { caller } = actor
   if (caller.kind !== 'operator' || caller.operatorId !== id) requireScope(core, actor, WRITE)
-  const sessions = await core.store.sessions.of(id)
-  // The caller's own last: without it the others could not be ended.
-  const isOwn = (one: Session) => caller.kind === 'operator' && one.id === caller.session.id
-  const ordered = [...sessions.filter((one) => !isOwn(one)), ...sessions.filter(isOwn)]
-  for (const session of ordered) await end(core, actor, session, 'ended')
-  return ordered.length
+  return endSome(core, actor, id, 'ended', () => true)
 }
 
-/** Does nothing when it has ended already. */
-async function end(core: Parts, actor: Actor, session: Session, reason: SessionEnd): Promise<void> {
-  const operator = await core.store.operators.findLiving(session.operatorId)
-  await commit(core, actor, endSteps(core, actor, session, operator, reason), { urgent: true })
+/** With the commands that it allowed. Does nothing when it has ended already. */
+async function end(
+  core: Parts,
+  actor: Actor,
+  { id, operatorId }: Session,
+  reason: SessionEnd,
+): Promise<void> {
+  await endSome(core, actor, operatorId, reason, (one) => one.id === id)
+}
+
+const TRIES = 5
+
+/** In one change, which the caller's own session allows even where it is among them. Returns how many `which` means. */
+async function endSome(
+  core: Parts,
+  actor: Actor,
+  operatorId: string,
+  reason: SessionEnd,
+  which: (session: Session) => boolean,
+): Promise<number> {
+  const { store } = core
+  const operator = await store.operators.findLiving(operatorId)
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    const all = await store.sessions.of(operatorId)
+    const ended = all.filter(which)
+    if (ended.length === 0) return 0
+    const steps = endSteps(core, actor, ended, { all, operator }, reason)
+    if ((await commit(core, actor, steps, { urgent: true })).done) return ended.length
+  }
+  throw new Problem('conflict', { message: 'Sessions of this operator begin at the same time; try again.' })
 }
 
 const AT_ONCE = 100

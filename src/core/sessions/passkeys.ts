@@ -13,7 +13,7 @@ import { audit } from '../audit/entry.ts'
 import { requireScope } from '../authentication/authenticate.ts'
 import type { Actor, OperatorCaller } from '../caller.ts'
 import { commit, sessionEnded } from '../commit.ts'
-import { requireConfirmed } from '../confirm.ts'
+import { requireConfirmedPower } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { takeOrRefuse } from '../rates.ts'
 import { endEntry } from './end-session.ts'
@@ -76,7 +76,7 @@ export async function addPasskey(
   requireShownName(command.name)
   const now = store.now()
   const isFree = session.mayRegisterUntil !== null && session.mayRegisterUntil > now
-  if (!isFree) await requireConfirmed(core, actor)
+  if (!isFree) await requireConfirmedPower(core, actor)
   const subject = `operator ${caller.operatorId}`
   requireLoginRate(core, subject, origin.ipAddress)
   requirePlace(await store.operators.passkeysOf(caller.operatorId))
@@ -135,7 +135,7 @@ export async function removePasskey(
   requireOwn(core, actor, operator.id, scope)
   const passkey = (await core.store.operators.passkeysOf(operator.id)).find((one) => one.id === id)
   if (passkey === undefined) throw noSuchPasskey()
-  await requireConfirmed(core, actor)
+  await requireConfirmedPower(core, actor)
   const sessions = await core.store.sessions.startedBy(id, operator.id)
   const outcome = await commit(
     core,

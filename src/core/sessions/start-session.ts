@@ -24,6 +24,8 @@ export interface StartedSession {
 export interface Login {
   readonly method: Session['method']
   readonly passkeyId?: string
+  /** What a provider of single sign-on says of the operator at this login. */
+  readonly said?: Pick<Operator, 'email' | 'name' | 'provider' | 'scopes' | 'backendScopes'>
   /** Steps of the login, such as the use of the link: if one is refused, so is the login. */
   readonly steps: readonly Step[]
 }
@@ -38,14 +40,16 @@ export async function startSession(
   origin: Origin,
 ): Promise<StartedSession | undefined> {
   for (let tries = 1; tries <= TRIES; tries += 1) {
-    const operator = await core.store.operators.findLiving(operatorId)
-    if (operator === undefined) return undefined
+    const found = await core.store.operators.findLiving(operatorId)
+    if (found === undefined) return undefined
+    const operator = { ...found, ...login.said }
     const started = await newSession(core, operator, login, origin)
-    const tooMany = (await core.store.sessions.of(operatorId)).slice(0, 1 - MAX_SESSIONS)
+    const all = await core.store.sessions.of(operatorId)
+    const tooMany = all.slice(0, 1 - MAX_SESSIONS)
     const own = [...login.steps, core.store.operators.logIn(operator, started.session.createdAt)]
     const outcome = await core.store.commit([
       ...own,
-      ...tooMany.flatMap((one) => endSteps(core, started.actor, one, operator, 'too_many')),
+      ...endSteps(core, started.actor, tooMany, { all, operator }, 'too_many'),
       ...startSteps(core, started, operator.joinedAt === null),
     ])
     if (outcome.done) {
@@ -89,13 +93,13 @@ async function newSession(
     createdAt: now,
     lastUsedAt: now,
     expiresAt: now + SESSION_MS,
-    mayRegisterUntil: method === 'passkey' ? null : now + REGISTER_MS,
+    mayRegisterUntil: method === 'link' || method === 'invitation' ? now + REGISTER_MS : null,
     ipAddress: origin.ipAddress,
     userAgent: origin.userAgent,
     allowedBy: null,
     host: null,
-    scopes: null,
-    backendScopes: null,
+    scopes: method === 'sso' ? operator.scopes : null,
+    backendScopes: method === 'sso' ? operator.backendScopes : null,
     confirmedUntil: null,
   }
   const caller = operatorCaller(operator, session, await core.store.generation())
@@ -107,17 +111,25 @@ function startSteps(
   { actor, operator, session }: StartedSession,
   isFirstLogin: boolean,
 ): Step[] {
-  const { id, email, name, scopes, backendScopes } = operator
+  const { id, email, name, scopes, backendScopes, provider, issuer, subject } = operator
+  const sso = { provider, issuer, subject }
   const started = {
     operator_id: id,
     session_id: session.id,
     method: session.method,
     ...(session.passkeyId === null ? {} : { passkey_id: session.passkeyId }),
+    ...(session.method === 'sso' ? { ...sso, backend_scopes: backendScopes } : {}),
   }
-  const created = { operator_id: id, email, name, backend_scopes: backendScopes }
+  const created = {
+    operator_id: id,
+    email,
+    name,
+    backend_scopes: backendScopes,
+    ...(issuer === null ? {} : sso),
+  }
   return [
     core.store.sessions.insert(session),
     ...(isFirstLogin ? [audit(core, actor, { action: 'operator.created', scopes, details: created })] : []),
-    audit(core, actor, { action: 'session.started', details: started }),
+    audit(core, actor, { action: 'session.started', ...(session.scopes && { scopes }), details: started }),
   ]
 }

@@ -55,11 +55,9 @@ export function requireEmail(text: string): string {
 const SHOWN_NAME = /^(?!\s)[^\p{C}\p{Zl}\p{Zp}]+(?<!\s)$/u
 
 /** A name that pages and entries show. Throws `invalid_request`, which names the field. */
-export function requireShownName(name: string, field = 'name'): void {
-  if (name.length > MAX_NAME_LENGTH || !SHOWN_NAME.test(name))
-    throw invalid(
-      `"${field}" must have 1 to ${MAX_NAME_LENGTH} printable characters, and no space at either end.`,
-    )
+export function requireShownName(name: string, field = 'name', most = MAX_NAME_LENGTH): void {
+  if (name.length > most || !SHOWN_NAME.test(name))
+    throw invalid(`"${field}" must have 1 to ${most} printable characters, and no space at either end.`)
 }
 
 /** Throws `invalid_request`. */

@@ -8,7 +8,7 @@ export interface Session {
   /** Empty for a command, which has one secret: its `mop_` token. */
   readonly keyHash: string
   readonly method: 'link' | 'invitation' | 'passkey' | 'sso' | CommandMethod
-  /** The passkey that started it. */
+  /** The passkey that started it, or the session that allowed it. */
   readonly passkeyId: string | null
   /** Raised with every change of the operator. */
   readonly version: number
@@ -31,10 +31,11 @@ export interface Session {
 }
 
 /** How a command was allowed: by a redirect to it (RFC 8252), or by a code that a person typed (RFC 8628). */
-export type CommandMethod = 'browser' | 'device'
+export const COMMAND_METHODS = ['browser', 'device'] as const
+export type CommandMethod = (typeof COMMAND_METHODS)[number]
 
 export const isCommand = ({ method }: Pick<Session, 'method'>): boolean =>
-  method === 'browser' || method === 'device'
+  COMMAND_METHODS.some((one) => one === method)
 
 /** When the session ends unless it is used again. Nobody walks away from a command, so only a browser's ends idle. */
 export function sessionEnd(session: Pick<Session, 'method' | 'lastUsedAt' | 'expiresAt'>): number {
@@ -49,11 +50,12 @@ export interface CommandLogin {
   readonly kind: CommandMethod
   /** Keyed hash of the code that a person types; only of a device. */
   readonly userCodeHash: string | null
-  readonly state: 'waiting' | 'allowed' | 'denied'
+  /** `used`: the token was handed out. Such a row stays, so that a second use of the code ends what the first began. */
+  readonly state: 'waiting' | 'allowed' | 'denied' | 'used'
   readonly host: string
   readonly ipAddress: string | null
   readonly userAgent: string | null
-  /** Who allowed it, with which session. */
+  /** Who allowed it, with which session; once it is used, the session that it began. */
   readonly operatorId: string | null
   readonly sessionId: string | null
   /** Only of a browser (RFC 7636 §4.2 for the challenge). */

@@ -20,12 +20,14 @@ import { adminPluginRoutes } from './v1/admin-plugins.ts'
 import { adminPolicyRoutes } from './v1/admin-policies.ts'
 import { adminServerRoutes, type ServerParts } from './v1/admin-server.ts'
 import { adminTokenRoutes } from './v1/admin-tokens.ts'
+import { consoleCommandRoutes } from './v1/console-commands.ts'
 import { consoleLoginRoutes } from './v1/console-logins.ts'
 import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
 import { meRoutes } from './v1/me.ts'
 import { requestRoutes } from './v1/request.ts'
 import { runRoutes } from './v1/runs.ts'
+import { ssoLoginRoutes } from './v1/sso-logins.ts'
 import { statusRoutes } from './v1/status.ts'
 import { wellKnownRoutes } from './well-known.ts'
 
@@ -69,6 +71,8 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   meRoutes(http)
   if (settings.console === 'on') {
     consoleLoginRoutes(http)
+    ssoLoginRoutes(http)
+    consoleCommandRoutes(http)
     consolePageRoutes(http, consoleFiles)
   } else refuseConsole(http)
 }

@@ -59,14 +59,27 @@ describe('discovery and keys', () => {
     const document = one.json()
     expect(document).toMatchObject({
       issuer: app.issuer,
-      grant_types_supported: ['client_credentials'],
-      token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic', 'private_key_jwt'],
+      grant_types_supported: [
+        'client_credentials',
+        'authorization_code',
+        'urn:ietf:params:oauth:grant-type:device_code',
+      ],
+      response_types_supported: ['code', 'id_token'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+      // A page of the console, at the name under which passkeys work.
+      authorization_endpoint: `${app.issuer.replace('127.0.0.1', 'localhost')}/console/allow`,
+      token_endpoint_auth_methods_supported: [
+        'client_secret_post',
+        'client_secret_basic',
+        'private_key_jwt',
+        'none',
+      ],
       subject_types_supported: ['public'],
     })
-    expect(document).not.toHaveProperty('authorization_endpoint')
     const routes = Object.entries<unknown>(document).filter(([name]) => name.endsWith('_endpoint'))
-    expect(routes).toHaveLength(3)
-    for (const [, url] of routes) {
+    expect(routes).toHaveLength(5)
+    for (const [, url] of routes.filter(([name]) => name !== 'authorization_endpoint')) {
       const path = String(url).slice(app.issuer.length)
       expect((await app.server.inject({ url: path })).headers.allow).toBe('POST')
     }

@@ -5,6 +5,7 @@ import { authenticate, requireScope } from '../../core/authentication/authentica
 import type { Actor, LocalCaller, OperatorCaller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import { requireNoRun } from '../../core/require-whole.ts'
+import { authenticateCommand, commandToken } from '../../core/sessions/authenticate-session.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
 import { originOf } from './origin.ts'
@@ -123,9 +124,11 @@ function confirmFirst(core: Core, request: FastifyRequest, done: HookHandlerDone
     .then(() => done(), done)
 }
 
-/** The actor by session, local host or the administrators' socket; undefined for one that sends a bearer. */
+/** The actor by session, token of a command, local host or the administrators' socket; undefined for an agent's bearer. */
 function actorBeside(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Actor> | undefined {
   if (rule.access === 'session') return sessionActor(parts.core, request)
+  const token = commandToken(request.headers.authorization)
+  if (token !== undefined) return authenticateCommand(parts.core, token, originOf(request))
   if (request.headers.authorization !== undefined) return undefined
   if (namesSession(request) && !parts.isUnixSocket(request.raw.socket))
     return sessionActor(parts.core, request)

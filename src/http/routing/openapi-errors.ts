@@ -26,6 +26,10 @@ const OAUTH: readonly OAuthError[] = [
   'unsupported_token_type',
   'invalid_scope',
   'invalid_target',
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
   'server_error',
   'temporarily_unavailable',
 ]
@@ -51,7 +55,7 @@ export function errorResponses(route: Route, isOAuth: boolean): Record<string, R
 
 /** What the gate of a route refuses. */
 function accessErrors(route: Route): ProblemCode[] {
-  const confirmed = route.confirm === true ? (['confirmation_required'] as const) : []
+  const confirmed = route.confirm === true ? (['confirmation_required', 'not_allowed'] as const) : []
   return [...gateErrors(route), ...confirmed]
 }
 

@@ -68,7 +68,7 @@ const isSameOrigin = (headers: IncomingHttpHeaders) => headers['sec-fetch-site']
 const cookieName = ({ isSecure }: RelyingParty) => (isSecure ? '__Host-mayfly' : 'mayfly')
 
 /** Undefined where there is none, or more than one: another page of this host may have set the other. */
-function readCookie(header: string | undefined, name: string): string | undefined {
+export function readCookie(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '').split(';').flatMap((pair) => {
     const equals = pair.indexOf('=')
     return pair.slice(0, equals).trim() === name ? [pair.slice(equals + 1).trim()] : []

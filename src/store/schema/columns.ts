@@ -322,13 +322,13 @@ export const COLUMNS = {
     kind: text,
     /** Keyed hash of the code that a person types; only of a device. */
     user_code_hash: nullable(text),
-    /** `waiting`, `allowed` or `denied`. */
+    /** `waiting`, `allowed`, `denied` or `used`. */
     state: text,
     /** The host that the command runs on, as it says, and where it asked from. */
     host: text,
     ip_address: nullable(text),
     user_agent: nullable(text),
-    /** Who allowed it, with which session. */
+    /** Who allowed it, with which session; once it is used, the session that it began. */
     operator_id: nullable(text),
     session_id: nullable(text),
     /** RFC 8252 and RFC 7636; only of a browser. */

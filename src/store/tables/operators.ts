@@ -21,6 +21,11 @@ function operatorReads({ build, read }: Engine) {
     /** One who was invited here: a provider of single sign-on may say the same address of somebody else. */
     findByEmail: async (email: string): Promise<Operator | undefined> =>
       (await decoded(read<OperatorRow>(living().where('email', '=', email).where('issuer', 'is', null))))[0],
+    /** Of single sign-on. */
+    findBySubject: async (issuer: string, subject: string): Promise<Operator | undefined> =>
+      (
+        await decoded(read<OperatorRow>(living().where('issuer', '=', issuer).where('subject', '=', subject)))
+      )[0],
     /** Oldest first, those after `cursor`. */
     list: (cursor: string | undefined, limit: number): Promise<Operator[]> => {
       const all = cursor === undefined ? living() : living().where('id', '>', cursor)
@@ -71,7 +76,10 @@ function operatorSteps({ build }: Engine) {
       ),
       touchSessions(operator.id),
     ],
-    /** Refused when the operator has changed or ended, or when somebody logged in since. */
+    /**
+     * Refused when the operator has changed or ended, or when somebody logged in since. What a provider of single sign-on says
+     * of them is in `operator` already.
+     */
     logIn: (operator: Operator, now: number): Step =>
       run(
         living(operator)
@@ -80,6 +88,7 @@ function operatorSteps({ build }: Engine) {
             logins: operator.logins + 1,
             joined_at: operator.joinedAt ?? now,
             last_login_at: now,
+            ...(operator.issuer === null ? {} : said(operator)),
           }),
         1,
       ),
@@ -95,6 +104,15 @@ function operatorSteps({ build }: Engine) {
     ],
   }
 }
+
+/** The columns that each login by single sign-on writes again. */
+const said = ({ email, name, provider, scopes, backendScopes }: Operator) => ({
+  email,
+  name,
+  provider,
+  scopes: JSON.stringify(scopes),
+  backend_scopes: JSON.stringify(backendScopes),
+})
 
 function passkeys({ build, read }: Engine) {
   const all = () => build.selectFrom('passkeys').selectAll()
@@ -137,9 +155,13 @@ function passkeys({ build, read }: Engine) {
           .where('counter', '=', counter),
         1,
       ),
-    /** Refused when it is gone. The sessions that it started end. */
+    /**
+     * Refused when it is gone. The sessions that it started end, then the commands that these allowed: a login of a command
+     * holds the session that allows it until it is there.
+     */
     removePasskey: (id: string): Step[] => [
       run(build.deleteFrom('passkeys').where('id', '=', id), 1),
+      run(build.deleteFrom('sessions').where('passkey_id', '=', id).where('allowed_by', 'is', null), 'any'),
       run(build.deleteFrom('sessions').where('passkey_id', '=', id), 'any'),
     ],
   }

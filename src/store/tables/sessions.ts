@@ -1,8 +1,15 @@
-import type { Challenge, LoginLink, Session } from '../../domain/people/session.ts'
+import type { ExpressionBuilder } from 'kysely'
+import {
+  type Challenge,
+  COMMAND_METHODS,
+  type LoginLink,
+  type Session,
+  type SsoAnswer,
+} from '../../domain/people/session.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
-import type { ChallengeRow, LoginLinkRow, SessionRow } from '../schema/rows.ts'
+import type { ChallengeRow, LoginLinkRow, SessionRow, Tables } from '../schema/rows.ts'
 import { among } from './among.ts'
 import { codecs } from './codecs.ts'
 
@@ -44,17 +51,18 @@ function sessionReads(engine: Engine) {
       if (cursor !== undefined) query = query.where('id', '>', cursor)
       return decoded(read<SessionRow>(query.orderBy('id').limit(limit)))
     },
-    /** Those that have expired, or were last used at `idleSince` or before. */
+    /** Those that have expired, or were last used at `idleSince` or before (`sessionEnd`). */
     expired: (now: number, idleSince: number, limit: number): Promise<Session[]> =>
-      decoded(
-        read<SessionRow>(
-          all()
-            .where((e) => e.or([e('expires_at', '<=', now), e('last_used_at', '<=', idleSince)]))
-            .limit(limit),
-        ),
-      ),
+      decoded(read<SessionRow>(all().where(isOver(now, idleSince)).limit(limit))),
   }
 }
+
+/** That a session is over; that of a command does not end by idleness. */
+const isOver = (now: number, idleSince: number) => (e: ExpressionBuilder<Tables, 'sessions'>) =>
+  e.or([
+    e('expires_at', '<=', now),
+    e.and([e('last_used_at', '<=', idleSince), e('method', 'not in', COMMAND_METHODS)]),
+  ])
 
 function sessionSteps({ build }: Engine) {
   return {
@@ -90,15 +98,12 @@ function sessionSteps({ build }: Engine) {
       ),
     /** Refused when it has ended already. */
     end: (id: string): Step => run(build.deleteFrom('sessions').where('id', '=', id), 1),
+    /** Ends the commands that it allowed. Place it after `end`; refused when there are not so many (any more). */
+    endAllowedBy: (id: string, count: number): Step =>
+      run(build.deleteFrom('sessions').where('allowed_by', '=', id), count),
     /** As `end`, unless it was used after `idleSince`. */
     expire: (id: string, now: number, idleSince: number): Step =>
-      run(
-        build
-          .deleteFrom('sessions')
-          .where('id', '=', id)
-          .where((e) => e.or([e('expires_at', '<=', now), e('last_used_at', '<=', idleSince)])),
-        1,
-      ),
+      run(build.deleteFrom('sessions').where('id', '=', id).where(isOver(now, idleSince)), 1),
   }
 }
 
@@ -143,6 +148,18 @@ function challenges({ build, read }: Engine) {
       table: 'challenges',
       row: codecs.challenges.encode(challenge),
     }),
+    /** Refused when it has an answer, was used up, or is too old. */
+    answerChallenge: (challenge: string, answer: SsoAnswer, now: number): Step =>
+      run(
+        build
+          .updateTable('challenges')
+          .set({ answer: JSON.stringify(answer) })
+          .where('challenge', '=', challenge)
+          .where('purpose', '=', 'confirm')
+          .where('answer', 'is', null)
+          .where('expires_at', '>', now),
+        1,
+      ),
     /** Refused when it was answered already. */
     useChallenge: (challenge: string): Step =>
       run(build.deleteFrom('challenges').where('challenge', '=', challenge), 1),

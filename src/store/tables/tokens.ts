@@ -63,6 +63,7 @@ const ENDING = [
   { table: 'issuer_keys', key: ['kid'], end: 'retires_at' },
   { table: 'login_links', key: ['secret_hash'], end: 'expires_at' },
   { table: 'challenges', key: ['challenge'], end: 'expires_at' },
+  { table: 'command_logins', key: ['code_hash'], end: 'expires_at' },
 ] as const
 /** Rows of one table in one commit: after a day of downtime there may be a million. */
 const SLICE = 1_000

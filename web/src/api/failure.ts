@@ -1,4 +1,5 @@
 import { MayflyError, UnreachableError } from '../../../src/client/errors.ts'
+import { NotConfirmed } from './confirm.ts'
 
 /** What a person is told of a failure: what happened, what to do, and what to quote to an administrator. */
 export interface Failure {
@@ -23,6 +24,12 @@ export function failureOf(error: unknown): Failure {
     return {
       code: 'passkey',
       message: 'The passkey was not used: it was cancelled, or took too long. Nothing was changed.',
+      requestId: undefined,
+    }
+  if (error instanceof NotConfirmed)
+    return {
+      code: 'not_confirmed',
+      message: 'You did not confirm it. Nothing was changed.',
       requestId: undefined,
     }
   return {

@@ -14,3 +14,11 @@ export function useRefusal(operation: string): string | undefined {
   if (me === undefined || me.operations.includes(operation)) return undefined
   return 'Your scopes do not include this.'
 }
+
+/** How the caller confirms an act, as the last sentence of what a dialog says. */
+export function useConfirming(): string {
+  const provider = useMe()?.sso?.provider
+  return provider === undefined
+    ? 'You confirm with your passkey.'
+    : `You confirm by logging in again at ${provider}.`
+}

@@ -10,24 +10,33 @@ import {
   type Transport,
   type TransportRequest,
 } from '../../../src/client/transport.ts'
-import { challengeOf, signChallenge } from './confirm.ts'
+import { askedIn, confirmed } from './confirm.ts'
 import { leave, readKey } from './session.ts'
 
-/** As the session of this browser. Asks for the passkey where the server does, and repeats the request with its answer. */
+/** As the session of this browser. Has the person confirm where the server asks for it, and repeats the request with that. */
 const transport: Transport = async (request) => {
-  const key = readKey()
+  const key = isLogin(request) ? null : readKey()
   const reply = await fetchTransport(withHeaders(request, key === null ? {} : { 'mayfly-console': key }))
-  if (reply.status === 401 && key !== null) leave()
-  const challenge = reply.status === 403 ? challengeOf(reply.text) : undefined
-  if (challenge === undefined || key === null) return reply
-  const headers = { 'mayfly-console': key, 'mayfly-confirmation': await signChallenge(challenge) }
+  if (reply.status === 401) leaveAs(key)
+  const asked = reply.status === 403 ? askedIn(reply.text) : undefined
+  if (asked === undefined || key === null) return reply
+  const headers = { 'mayfly-console': key, 'mayfly-confirmation': await confirmed(asked) }
   // Now it is carried out, which may take the server longer than the question did.
   return fetchTransport(withHeaders(request, headers))
 }
 
+/** The login with this key has ended. A new one may have begun since the request was sent, which it does not end. */
+function leaveAs(key: string | null): void {
+  if (key !== null && key === readKey()) leave()
+}
+
+/** A login that is refused ends no session: somebody may be logged in while they open a link that is used up. */
+const isLogin = ({ url }: TransportRequest): boolean => new URL(url).pathname.startsWith('/v1/console/login')
+
 const streams: StreamTransport = async (request) => {
-  const reply = await fetchStream(withHeaders(request, { 'mayfly-console': readKey() ?? '' }))
-  if (reply.status === 401) leave()
+  const key = readKey()
+  const reply = await fetchStream(withHeaders(request, { 'mayfly-console': key ?? '' }))
+  if (reply.status === 401) leaveAs(key)
   return reply
 }
 

@@ -1,28 +1,28 @@
-import { type FormEvent, type ReactNode, useEffect, useEffectEvent, useState } from 'react'
+import { type FormEvent, useEffect, useEffectEvent, useState } from 'react'
 import { request } from '../api/request.ts'
 import { enter, hasEnded } from '../api/session.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { ErrorNote, Warning } from '../ui/notes.tsx'
-import { Wordmark } from '../ui/wordmark.tsx'
+import { Frame } from './frame.tsx'
+import { SsoButtons } from './sso-buttons.tsx'
 
 interface Props {
   /** The secret of a link that was opened. */
   readonly link: string | undefined
+  /** What waits for the login. */
+  readonly note?: string | undefined
   readonly onDone: () => void
 }
 
-/** Log in with a passkey, or by a link; the first link of a server asks who its operator is. */
-export function LogIn({ link, onDone }: Props) {
+/** Log in with a passkey, by single sign-on, or by a link; the first link of a server asks who its operator is. */
+export function LogIn({ link, note, onDone }: Props) {
   const [naming, setNaming] = useState<string>()
   const [error, setError] = useState<unknown>()
   const done = (key: string) => {
     enter(key)
     onDone()
   }
-  useEffect(() => {
-    document.title = 'Log in · Mayfly'
-  }, [])
   const followLink = useEffectEvent(async (secret: string) => {
     setError(undefined)
     try {
@@ -44,7 +44,9 @@ export function LogIn({ link, onDone }: Props) {
         <Warning>Your session has ended. Log in again, and you are back on this page.</Warning>
       )}
       {error !== undefined && <ErrorNote error={error} />}
+      {note !== undefined && <p>{note}</p>}
       <PasskeyButton onDone={done} onError={setError} />
+      <SsoButtons onError={setError} />
       <p className="text-muted">
         No passkey yet, or lost? Another operator invites you, or on the server&rsquo;s machine run{' '}
         <code>mayfly console</code>.
@@ -60,18 +62,6 @@ function followOnce(link: string): ReturnType<typeof follow> {
   const known = followed.get(link) ?? follow(link)
   followed.set(link, known)
   return known
-}
-
-function Frame({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  return (
-    <main className="grid min-h-full place-items-center p-4">
-      <div className="grid w-full max-w-[400px] gap-4 rounded-md border border-line bg-surface p-6">
-        <Wordmark />
-        <h1 className="text-xl">{title}</h1>
-        {children}
-      </div>
-    </main>
-  )
 }
 
 interface PasskeyProps {

@@ -23,6 +23,12 @@ export function useShellEntries({ help }: { readonly help: () => void }): void {
   useEntries([
     ...rooms,
     { name: 'Create an agent', group: 'Go to', run: () => go(paths.newAgent()) },
+    {
+      name: 'Log in a command',
+      words: 'device code allow terminal',
+      group: 'Go to',
+      run: () => go(paths.allow()),
+    },
     { name: 'Add a backend', group: 'Go to', run: () => go(paths.newBackend()) },
     view('Keys of the keyboard', help, 'help shortcuts ?'),
     view('Light', () => prefer('theme', 'light'), 'theme colour'),

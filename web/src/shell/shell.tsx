@@ -8,6 +8,7 @@ import { paths } from '../paths.ts'
 import { Button } from '../ui/button.tsx'
 import { useKeys } from '../ui/keys.ts'
 import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx'
+import { whoOf } from '../ui/person.tsx'
 import { Status } from '../ui/status.tsx'
 import { Wordmark } from '../ui/wordmark.tsx'
 import { Boundary } from './boundary.tsx'
@@ -131,6 +132,7 @@ interface NavigationProps {
 
 function Navigation({ room, isOpen, onGo, onPalette }: NavigationProps) {
   const me = useMe()
+  const who = me === undefined ? undefined : whoOf(me)
   const waiting = useRead(
     'GET /v1/admin/pending',
     { query: { limit: 100 } },
@@ -173,9 +175,9 @@ function Navigation({ room, isOpen, onGo, onPalette }: NavigationProps) {
       <ul className="-mt-3 grid gap-0.5">{ROOMS.filter(({ group }) => group === 'setup').map(item)}</ul>
       <div className="mt-auto grid gap-2 border-t border-line px-2 pt-3">
         <Live />
-        <Link href={paths.account()} onClick={onGo} className="truncate hover:underline" title={me?.email}>
+        <Link href={paths.account()} onClick={onGo} className="truncate hover:underline" title={who}>
           {me?.name ?? '…'}
-          <span className="block truncate text-xs text-muted">{me?.email}</span>
+          <span className="block truncate text-xs text-muted">{who}</span>
         </Link>
       </div>
     </nav>

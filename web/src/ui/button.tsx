@@ -9,6 +9,10 @@ const LOOKS = {
   link: 'text-accent underline underline-offset-2 decoration-accent/40 hover:decoration-accent',
 } as const
 
+const SIZE = 'inline-flex min-h-8 items-center gap-2 rounded-sm px-3 text-sm font-medium'
+/** For a link that looks like a button. */
+export const looksLike = (look: Exclude<keyof typeof LOOKS, 'link'>): string => `${SIZE} ${LOOKS[look]}`
+
 interface Props extends ComponentProps<'button'> {
   readonly look?: keyof typeof LOOKS
   /** The key that does the same, shown beside the label. */
@@ -27,8 +31,7 @@ export function Button({
   ...rest
 }: Props) {
   const isOff = disabled === true || refused !== undefined
-  const size =
-    look === 'link' ? '' : 'inline-flex min-h-8 items-center gap-2 rounded-sm px-3 text-sm font-medium'
+  const size = look === 'link' ? '' : SIZE
   return (
     <button
       type="button"
@@ -53,10 +56,7 @@ export function Button({
 /** A link that stands among buttons. */
 export function ButtonLink({ href, children }: { readonly href: string; readonly children: string }) {
   return (
-    <Link
-      href={href}
-      className="inline-flex min-h-8 items-center rounded-sm border border-edge/60 px-3 text-sm font-medium hover:bg-sunken"
-    >
+    <Link href={href} className={looksLike('plain')}>
       {children}
     </Link>
   )

@@ -1,3 +1,4 @@
+import { useConfirming } from '../api/me.ts'
 import { refresh } from '../api/queries.ts'
 import { admin } from '../api/request.ts'
 import { Confirm } from './confirm.tsx'
@@ -9,13 +10,14 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** Ends everything of an agent, of a backend, or of an agent at a backend. The server asks for the passkey. */
+/** Ends everything of an agent, of a backend, or of an agent at a backend. The server asks for a confirmation. */
 export function EndAll({ agent, backend, onClose }: Props) {
+  const confirming = useConfirming()
   const whose = [agent, backend].filter((one) => one !== undefined).join(' at ')
   return (
     <Confirm
       title={`End all credentials of ${whose}?`}
-      description="Every live one ends at once, also those that this list does not show yet. You confirm with your passkey."
+      description={`Every live one ends at once, also those that this list does not show yet. ${confirming}`}
       action="End all"
       onClose={onClose}
       work={async () => {

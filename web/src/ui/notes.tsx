@@ -1,16 +1,19 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { type Failure, failureOf } from '../api/failure.ts'
+import { useRead } from '../api/queries.ts'
 import { paths } from '../paths.ts'
 import { Button } from './button.tsx'
 
 /** What failed, and what to do. In a form it stands in the form. */
 export function ErrorNote({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   const { message, code, requestId }: Failure = failureOf(error)
+  // Read from the cache alone: nobody may be logged in.
+  const isOfSso = useRead('GET /v1/admin/me', {}, { enabled: false }).data?.sso != null
   return (
     <div role="alert" className="rounded-sm border-l-4 border-bad bg-bad-soft px-3 py-2 text-sm">
       <p>{message}</p>
-      {code === 'confirmation_required' && (
+      {code === 'confirmation_required' && !isOfSso && (
         <p>
           Passkeys are registered in{' '}
           <Link className="text-accent underline" href={paths.account()}>

@@ -30,7 +30,7 @@ export const list = defineVerb({
       none: 'No operators yet. Make the first with `mayfly console`.',
       heading: ['E-MAIL', 'NAME', 'SCOPES', 'BACKEND SCOPES', 'LAST LOGIN'],
       cells: (row) => [
-        row.email,
+        row.email ?? row.id,
         row.name,
         row.scopes.join(' '),
         row.backend_scopes.join(' '),
@@ -101,7 +101,7 @@ const allOf = (scopes: readonly string[] | undefined) => scopes?.filter((scope) 
 
 function describe(operator: Operator, now: number): string {
   return listing({
-    'e-mail': operator.email,
+    'e-mail': operator.email ?? '(none verified)',
     id: operator.id,
     name: operator.name,
     scopes: operator.scopes.join(', ') || '(none)',

@@ -1,11 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import type { Actor } from '../../../core/caller.ts'
+import { beginDeviceLogin } from '../../../core/command-logins/begin-device-login.ts'
+import { redeemAuthorizationCode } from '../../../core/command-logins/redeem-authorization-code.ts'
+import { redeemDeviceCode } from '../../../core/command-logins/redeem-device-code.ts'
+import type { StartedCommand } from '../../../core/command-logins/start-command-session.ts'
 import type { Core } from '../../../core/context.ts'
 import { authenticateClient } from '../../../core/oauth/authenticate-client.ts'
 import type { PresentedClient } from '../../../core/oauth/client-attempt.ts'
 import { introspectToken } from '../../../core/oauth/introspect-token.ts'
 import { issueToken } from '../../../core/oauth/issue-token.ts'
 import { revokeToken } from '../../../core/oauth/revoke-token.ts'
+import { OAuthProblem } from '../../../domain/oauth-problem.ts'
+import { Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { installFormBodies } from '../../server/bodies.ts'
 
@@ -26,7 +32,14 @@ export function oauthRoutes(http: Http): void {
 function addFormRoutes(http: Http): void {
   const { core } = http
 
+  const isOn = core.settings.operatorLogin === 'on'
   addRoute(http, 'POST /oauth/token', async (call) => {
+    const { body, actor } = call
+    const redeem = isOn ? redeemBy(body.grant_type) : undefined
+    if (redeem !== undefined) {
+      requireNoCredentials(call)
+      return presentToken(core, await redeem(core, body, actor.origin))
+    }
     const issued = await issueToken(core, await clientOf(core, call), call.body)
     return {
       access_token: issued.accessToken,
@@ -34,6 +47,18 @@ function addFormRoutes(http: Http): void {
       expires_in: issued.expiresIn,
       scope: issued.scope,
       ...(issued.idToken === undefined ? {} : { id_token: issued.idToken }),
+    }
+  })
+
+  addRoute(http, 'POST /oauth/device_authorization', async ({ body, actor }) => {
+    if (!isOn) throw new Problem('not_found')
+    const begun = await beginDeviceLogin(core, body, actor.origin)
+    return {
+      device_code: begun.deviceCode,
+      user_code: begun.userCode,
+      verification_uri: begun.verificationUri,
+      expires_in: begun.expiresInMs / 1_000,
+      interval: begun.intervalMs / 1_000,
     }
   })
 
@@ -45,6 +70,30 @@ function addFormRoutes(http: Http): void {
     await revokeToken(core, await clientOf(core, call), call.body.token)
     return {}
   })
+}
+
+/** How the command redeems its code; undefined for the grant of agents, and for one that nobody knows. */
+function redeemBy(grant: string | undefined) {
+  if (grant === 'authorization_code') return redeemAuthorizationCode
+  return grant === 'urn:ietf:params:oauth:grant-type:device_code' ? redeemDeviceCode : undefined
+}
+
+/** A client that has credentials is an agent's (RFC 6749 §5.2: it is not authorized to use this grant). */
+function requireNoCredentials({ body, request }: FormCall): void {
+  const { client_secret, client_assertion } = body
+  const credentials = [request.headers.authorization, client_secret, client_assertion]
+  if (credentials.some((one) => one !== undefined))
+    throw new OAuthProblem('unauthorized_client', 'This grant is only for the command of Mayfly.')
+}
+
+/** Scopes of backends are those that the operator may grant: no token issues a credential by them. */
+function presentToken({ store }: Core, { token, session, caller }: StartedCommand) {
+  return {
+    access_token: token,
+    token_type: 'Bearer',
+    expires_in: Math.floor((session.expiresAt - store.now()) / 1_000),
+    scope: caller.scopes.join(' '),
+  }
 }
 
 interface FormCall {

@@ -1,5 +1,5 @@
 import { changeOperator, deleteOperator } from '../../../core/operators/change-operator.ts'
-import { findOperator, findVisibleOperator } from '../../../core/operators/find-operator.ts'
+import { findOperator, findVisibleOperator, requireInvited } from '../../../core/operators/find-operator.ts'
 import { type Invitation, inviteAgain, inviteOperator } from '../../../core/operators/invite-operator.ts'
 import { listOperators } from '../../../core/operators/list-operators.ts'
 import { endSession, endSessionsOf, listSessions } from '../../../core/sessions/end-session.ts'
@@ -9,7 +9,7 @@ import type { Operator } from '../../../domain/people/operator.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { linked } from '../paging.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
-import { presentPasskey, presentSession } from './present-people.ts'
+import { presentIdentity, presentPasskey, presentSession } from './present-people.ts'
 
 export function adminOperatorRoutes(http: Http): void {
   const { core } = http
@@ -40,6 +40,7 @@ export function adminOperatorRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/admin/console/links', async ({ actor, body }) => {
     const named = body?.operator === undefined ? undefined : await findOperator(core, body.operator)
+    if (named !== undefined) requireInvited(named)
     const { url, operator, expiresAt } = await makeLoginLink(core, actor, named)
     return { url, expires_at: timestamp(expiresAt), operator: operator?.email ?? null }
   })
@@ -90,6 +91,7 @@ function present(operator: Operator) {
     id: operator.id,
     email: operator.email,
     name: operator.name,
+    sso: presentIdentity(operator),
     scopes: operator.scopes,
     backend_scopes: operator.backendScopes,
     created_at: timestamp(operator.createdAt),

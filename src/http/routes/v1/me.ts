@@ -3,6 +3,7 @@ import type { Caller } from '../../../core/caller.ts'
 import { coversAny, isAdminScope } from '../../../domain/scope.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
+import { presentIdentity } from './present-people.ts'
 
 export function meRoutes(http: Http): void {
   const { core } = http
@@ -21,16 +22,19 @@ export function meRoutes(http: Http): void {
         }
       case 'operator': {
         const operator = await core.store.operators.findLiving(caller.operatorId)
+        const sso = operator && presentIdentity(operator)
         return {
           kind: 'operator',
           id: caller.operatorId,
           name: operator?.name ?? caller.actor,
-          email: caller.email,
+          ...(caller.email === null ? {} : { email: caller.email }),
+          ...(sso && { sso }),
           scopes: caller.scopes.filter(isAdminScope),
           backend_scopes: caller.scopes.filter((scope) => !isAdminScope(scope)),
           operations,
           session: {
             id: caller.session.id,
+            method: caller.session.method,
             expires_at: timestamp(caller.session.expiresAt),
             may_register_until: timestampOrNull(caller.session.mayRegisterUntil),
           },
@@ -55,7 +59,7 @@ function isAdmitted({ access, scope }: Route, caller: Caller): boolean {
     case 'agent':
       return caller.kind === 'agent'
     case 'session':
-      return caller.kind === 'operator'
+      return caller.kind === 'operator' && caller.method === 'session'
     case 'reader':
       return true
     case 'admin':

@@ -1,4 +1,5 @@
 import type { SessionView } from '../../../core/sessions/end-session.ts'
+import type { Operator } from '../../../domain/people/operator.ts'
 import type { RelyingParty } from '../../../domain/people/relying-party.ts'
 import type { Passkey } from '../../../domain/people/session.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
@@ -17,6 +18,11 @@ export function presentPasskey(
   }
 }
 
+/** Null for one who was invited here. */
+export function presentIdentity({ provider, issuer, subject }: Operator) {
+  return provider === null || issuer === null || subject === null ? null : { provider, issuer, subject }
+}
+
 export function presentSession(session: SessionView) {
   return {
     id: session.id,
@@ -28,6 +34,8 @@ export function presentSession(session: SessionView) {
     expires_at: timestamp(session.expiresAt),
     ip_address: session.ipAddress,
     user_agent: session.userAgent,
+    host: session.host,
+    allowed_by: session.allowedBy,
     current: session.isOwn,
   }
 }

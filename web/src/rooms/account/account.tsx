@@ -6,8 +6,11 @@ import { Button } from '../../ui/button.tsx'
 import { prefer, preferenceOf } from '../../ui/density.ts'
 import { Fact, Facts, Section } from '../../ui/facts.tsx'
 import { Field, Select } from '../../ui/fields.tsx'
+import { visible } from '../../ui/hostile.ts'
 import { Page, Sheet } from '../../ui/page.tsx'
+import { whoOf } from '../../ui/person.tsx'
 import { Scopes } from '../../ui/scopes.tsx'
+import { Hostile } from '../../ui/text.tsx'
 import { Life } from '../../ui/time.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { Sessions } from './sessions.tsx'
@@ -21,8 +24,9 @@ export function Account() {
       <Sheet>
         <Facts>
           <Fact name="Name">
-            {me.name} ({me.email})
+            <Hostile text={me.name ?? ''} most={128} /> (<Hostile text={whoOf(me)} most={254} />)
           </Fact>
+          {me.sso != null && <Fact name="Logs in with">{visible(me.sso.provider)} (single sign-on)</Fact>}
           <Fact name="Admin scopes">
             <Scopes scopes={me.scopes} />
           </Fact>
@@ -38,8 +42,10 @@ export function Account() {
             </Fact>
           )}
         </Facts>
-        <Passkeys operatorId={me.id} mayRegister={me.session?.may_register_until ?? null} />
-        <Sessions operatorId={me.id} />
+        {me.sso == null && (
+          <Passkeys operatorId={me.id} mayRegister={me.session?.may_register_until ?? null} />
+        )}
+        <Sessions operatorId={me.id} isMine />
         <Looks />
         <p className="text-xs text-muted">
           Other people are under{' '}

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react'
 import { pathPart } from '../../../../src/client/send.ts'
+import { useConfirming } from '../../api/me.ts'
 import { queries, useRead } from '../../api/queries.ts'
 import { authorizer, request } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
@@ -22,6 +23,7 @@ interface Props {
 
 export function Passkeys({ operatorId, mayRegister }: Props) {
   const { data, error } = useRead(ROUTE, { id: operatorId })
+  const confirming = useConfirming()
   const [removing, setRemoving] = useState<{ id: string; name: string }>()
   return (
     <Section title="Passkeys" isOfPage>
@@ -57,7 +59,7 @@ export function Passkeys({ operatorId, mayRegister }: Props) {
       {removing !== undefined && (
         <Confirm
           title={`Remove the passkey ${removing.name}?`}
-          description="The sessions that it started end at once. You confirm with your passkey."
+          description={`The sessions that it started end at once. ${confirming}`}
           action="Remove the passkey"
           onClose={() => setRemoving(undefined)}
           work={async () => {

@@ -50,6 +50,13 @@ test.each([
   expect(matches(ENTRY, { ...NONE, ...filters })).toBe(is)
 })
 
+test('people of single sign-on are told apart by the case of their subject, and those with an address are not', () => {
+  const by = (actor: string, filter: string) => matches({ ...ENTRY, actor }, { ...NONE, actor: filter })
+  const carol = 'operator:https://login.example.com#Carol'
+  expect([by(carol, carol), by(carol, carol.toLowerCase())]).toEqual([true, false])
+  expect(by('operator:carol@example.com', 'operator:Carol@example.com')).toBe(true)
+})
+
 test('an agent that acts is found by the id of its name', () => {
   expect(matches(ENTRY, { ...NONE, actor: 'ci-build' })).toBe(false)
   expect(matches(ENTRY, { ...NONE, actor: 'ci-build' }, 'ag_1')).toBe(true)

@@ -23,6 +23,9 @@ const quote = (text: string): string =>
 const same = (one: string | null, other: string): boolean =>
   one !== null && one.toLowerCase() === other.toLowerCase()
 
+/** Of a person of single sign-on: issuer and subject, in which case counts. */
+const isOfSso = (actor: string): boolean => /^operator:https?:\/\//i.test(actor)
+
 /**
  * Whether an entry that has just been written belongs to the list. `actorId`: the id of the agent that the filter `actor` names, as
  * entries have ids.
@@ -33,7 +36,10 @@ export function matches(
   actorId?: string,
 ): boolean {
   const isAbout = agent === undefined || entry.agent_id === agent || same(entry.agent_name, agent)
-  const isBy = actor === undefined || same(entry.actor, actor) || entry.actor === actorId
+  const isBy =
+    actor === undefined ||
+    (isOfSso(actor) ? entry.actor === actor : same(entry.actor, actor)) ||
+    entry.actor === actorId
   return (
     isAbout &&
     isBy &&

@@ -54,6 +54,8 @@ export const ACTION_WORDS: Readonly<Record<Action, string>> = {
   'operator.deleted': 'Operator removed',
   'operator.link_made': 'Login link made',
   'session.started': 'Operator logged in',
+  'session.allowed': 'Command allowed to log in',
+  'session.denied': 'Command not allowed to log in',
   'session.ended': 'Session ended',
   'passkey.added': 'Passkey registered',
   'passkey.removed': 'Passkey removed',

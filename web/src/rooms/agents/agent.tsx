@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import type { Agent, RotatedAgent } from '../../../../src/client/wire.ts'
-import { useRefusal } from '../../api/me.ts'
+import { useConfirming, useRefusal } from '../../api/me.ts'
 import { refresh, useRead } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { paths } from '../../paths.ts'
@@ -95,6 +95,7 @@ interface ActsProps {
 
 function Acts({ agent, act, onClose, onRotated }: ActsProps) {
   const [, go] = useLocation()
+  const confirming = useConfirming()
   const { name, live } = agent
   if (act === 'change') return <Change agent={agent} onClose={onClose} />
   if (act === 'rotate') return <Rotate name={name} onClose={onClose} onRotated={onRotated} />
@@ -103,7 +104,7 @@ function Acts({ agent, act, onClose, onRotated }: ActsProps) {
   return (
     <Confirm
       title={`Delete the agent ${name}?`}
-      description={`Its login ends at once. ${held} ends, too. It cannot be undone. You confirm with your passkey.`}
+      description={`Its login ends at once. ${held} ends, too. It cannot be undone. ${confirming}`}
       action="Delete the agent"
       onClose={onClose}
       work={async () => {

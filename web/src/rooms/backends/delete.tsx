@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { Backend } from '../../../../src/client/wire.ts'
+import { useConfirming } from '../../api/me.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -14,11 +15,12 @@ interface Props {
 }
 
 export function DeleteBackend({ backend: { name, live }, onClose, onGone }: Props) {
+  const confirming = useConfirming()
   const [isForced, setForced] = useState(false)
   return (
     <Confirm
       title={`Delete the backend ${name}?`}
-      description="Its configuration and its secrets are gone for ever. What agents may do at it stays in their scopes, and means nothing until a backend has this name again. You confirm with your passkey."
+      description={`Its configuration and its secrets are gone for ever. What agents may do at it stays in their scopes, and means nothing until a backend has this name again. ${confirming}`}
       action="Delete the backend"
       onClose={onClose}
       work={async () => {

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { Agent, PendingEnrollment } from '../../../../src/client/wire.ts'
+import { useConfirming } from '../../api/me.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -149,6 +150,7 @@ interface ReplaceProps {
 
 /** The name is that of an agent that lives: approving ends it. */
 function Replace({ name, holder, isReplacing, onChange }: ReplaceProps) {
+  const confirming = useConfirming()
   return (
     <div className="grid gap-2">
       <Warning>
@@ -163,7 +165,7 @@ function Replace({ name, holder, isReplacing, onChange }: ReplaceProps) {
       </Warning>
       <CheckField
         label={`End the present agent ${name} and all its credentials`}
-        hint="It cannot be undone. You confirm with your passkey."
+        hint={`It cannot be undone. ${confirming}`}
         checked={isReplacing}
         onChange={({ target }) => onChange(target.checked)}
       />

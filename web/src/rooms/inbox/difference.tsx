@@ -1,4 +1,5 @@
 import type { PendingEnrollment } from '../../../../src/client/wire.ts'
+import { useConfirming } from '../../api/me.ts'
 import { Fact, Facts } from '../../ui/facts.tsx'
 import { Warning } from '../../ui/notes.tsx'
 import { Scopes } from '../../ui/scopes.tsx'
@@ -7,6 +8,7 @@ import { isAdministering } from './approval.ts'
 
 /** What an approval as requested would change, as the server has worked it out. */
 export function Difference({ row }: { readonly row: PendingEnrollment }) {
+  const confirming = useConfirming()
   const { added, present, impossible } = row.difference ?? { added: row.scopes, present: [], impossible: [] }
   return (
     <div className="grid gap-3">
@@ -27,9 +29,7 @@ export function Difference({ row }: { readonly row: PendingEnrollment }) {
         )}
       </Facts>
       {isAdministering(added) && (
-        <Warning>
-          With an admin scope it administers Mayfly itself. You confirm the approval with your passkey.
-        </Warning>
+        <Warning>With an admin scope it administers Mayfly itself. {confirming}</Warning>
       )}
     </div>
   )

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { useConfirming } from '../../api/me.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -8,14 +9,15 @@ import { exact } from '../../ui/times.ts'
 
 /** A new key of the issuer. Without a grace, every access token ends at once. */
 export function RotateKeys({ onClose }: { readonly onClose: () => void }) {
+  const confirming = useConfirming()
   const [grace, setGrace] = useState('1h')
   return (
     <Confirm
       title="Sign access tokens with a new key?"
       description={
         grace === ''
-          ? 'Every access token that agents hold ends at once; they log in again. You confirm with your passkey.'
-          : `Access tokens that agents hold verify for another ${grace}. You confirm with your passkey.`
+          ? `Every access token that agents hold ends at once; they log in again. ${confirming}`
+          : `Access tokens that agents hold verify for another ${grace}. ${confirming}`
       }
       action="Sign with a new key"
       isDanger={grace === ''}

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react'
 import type { InvitedOperator } from '../../../../src/client/wire.ts'
+import { useConfirming } from '../../api/me.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
@@ -8,6 +9,7 @@ import { Actions, Dialog } from '../../ui/dialog.tsx'
 import { linesOf, TextField } from '../../ui/fields.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { ErrorNote } from '../../ui/notes.tsx'
+import { whoOf } from '../../ui/person.tsx'
 import { ShownOnce } from '../../ui/shown-once.tsx'
 import { Time } from '../../ui/time.tsx'
 import { PersonScopes } from './person-scopes.tsx'
@@ -20,6 +22,7 @@ interface State {
 
 /** Invites somebody, and shows the link that makes them an operator. */
 export function Invite({ onClose }: { readonly onClose: () => void }) {
+  const confirming = useConfirming()
   const [form, setForm] = useState({
     email: '',
     name: '',
@@ -54,7 +57,7 @@ export function Invite({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog
       title="Invite an operator"
-      description="They get no more than you hold. You confirm with your passkey."
+      description={`They get no more than you hold. ${confirming}`}
       isWide
       onClose={onClose}
     >
@@ -100,7 +103,7 @@ interface InvitationProps {
 /** The link is a login: it is shown once. */
 export function Invitation({ made, onDone }: InvitationProps) {
   return (
-    <ShownOnce title={`The link for ${made.email}`}>
+    <ShownOnce title={`The link for ${whoOf(made)}`}>
       <Snippet text={made.invitation.url} what="the link" />
       <p className="text-sm text-muted">
         Whoever opens it first is logged in as {visible(made.name)}. Send it in a way that only they read. It

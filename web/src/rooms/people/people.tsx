@@ -10,6 +10,7 @@ import { CopyAs } from '../../ui/copy-as.tsx'
 import { type Column, List } from '../../ui/list.tsx'
 import { Listed } from '../../ui/listed.tsx'
 import { Page, Split } from '../../ui/page.tsx'
+import { Provider, whoOf } from '../../ui/person.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Name } from '../../ui/text.tsx'
@@ -18,8 +19,20 @@ import { Invite } from './invite.tsx'
 import { PersonDetail } from './person.tsx'
 
 const COLUMNS: readonly Column<Operator>[] = [
-  { name: 'Name', width: 'minmax(0, 1.2fr)', cell: ({ name }) => <Name text={name} /> },
-  { name: 'E-mail', width: 'minmax(0, 1.6fr)', from: 480, cell: ({ email }) => <Name text={email} /> },
+  {
+    name: 'Name',
+    width: 'minmax(0, 1.2fr)',
+    cell: ({ name, sso }) =>
+      sso == null ? (
+        <Name text={name} />
+      ) : (
+        <span className="flex items-center gap-2">
+          <Name text={name} />
+          <Provider name={sso.provider} />
+        </span>
+      ),
+  },
+  { name: 'Known as', width: 'minmax(0, 1.6fr)', from: 480, cell: (row) => <Name text={whoOf(row)} /> },
   {
     name: 'Administers',
     width: 'minmax(0, 1.6fr)',

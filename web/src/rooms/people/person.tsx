@@ -1,29 +1,24 @@
 import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import type { InvitedOperator, Operator } from '../../../../src/client/wire.ts'
-import { useMe, useRefusal } from '../../api/me.ts'
+import { useConfirming, useRefusal } from '../../api/me.ts'
 import { refresh, useRead } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
-import { Copy } from '../../ui/copy.tsx'
 import { CopyAs } from '../../ui/copy-as.tsx'
-import { Fact, Facts } from '../../ui/facts.tsx'
 import { linesOf, TextField } from '../../ui/fields.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { tell } from '../../ui/notices.tsx'
 import { Detail } from '../../ui/page.tsx'
-import { Scopes } from '../../ui/scopes.tsx'
 import { SHOWN_ONCE } from '../../ui/shown-once.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Hostile } from '../../ui/text.tsx'
-import { Time } from '../../ui/time.tsx'
 import { Passkeys } from '../account/passkeys.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { Invitation } from './invite.tsx'
+import { PersonFacts } from './person-facts.tsx'
 import { PersonScopes } from './person-scopes.tsx'
 
 type Act = 'change' | 'invite' | 'sessions' | 'remove'
@@ -40,6 +35,8 @@ export function PersonDetail({ id }: { readonly id: string }) {
     useRefusal('deleteOperator'),
   ]
   const who = data?.name ?? id
+  // The groups at their provider say what they may do, and the provider lets them in.
+  const isOfSso = data?.sso != null
   const entry = (name: string, what: Act, refused: string | undefined) => ({
     name,
     group: 'Here' as const,
@@ -47,8 +44,9 @@ export function PersonDetail({ id }: { readonly id: string }) {
     refused: data === undefined ? 'There is no such operator.' : refused,
   })
   useEntries([
-    entry(`Change ${who}`, 'change', change),
-    entry(`Invite ${who} again`, 'invite', invite),
+    ...(isOfSso
+      ? []
+      : [entry(`Change ${who}`, 'change', change), entry(`Invite ${who} again`, 'invite', invite)]),
     entry(`End all sessions of ${who}`, 'sessions', end),
     entry(`Remove ${who}`, 'remove', remove),
   ])
@@ -60,12 +58,16 @@ export function PersonDetail({ id }: { readonly id: string }) {
       kept={invited === undefined ? undefined : SHOWN_ONCE}
       actions={
         <>
-          <Button refused={change} onClick={() => setAct('change')}>
-            Change…
-          </Button>
-          <Button refused={invite} onClick={() => setAct('invite')}>
-            Invite again…
-          </Button>
+          {!isOfSso && (
+            <>
+              <Button refused={change} onClick={() => setAct('change')}>
+                Change…
+              </Button>
+              <Button refused={invite} onClick={() => setAct('invite')}>
+                Invite again…
+              </Button>
+            </>
+          )}
           <Button look="danger" refused={end} onClick={() => setAct('sessions')}>
             End all sessions
           </Button>
@@ -85,7 +87,7 @@ export function PersonDetail({ id }: { readonly id: string }) {
       {data !== undefined && (
         <>
           <PersonFacts person={data} />
-          <Passkeys operatorId={data.id} />
+          {!isOfSso && <Passkeys operatorId={data.id} />}
           <Sessions operatorId={data.id} />
           {act !== undefined && (
             <Acts person={data} act={act} onClose={() => setAct(undefined)} onInvited={setInvited} />
@@ -93,44 +95,6 @@ export function PersonDetail({ id }: { readonly id: string }) {
         </>
       )}
     </Detail>
-  )
-}
-
-function PersonFacts({ person }: { readonly person: Operator }) {
-  const isMe = useMe()?.id === person.id
-  return (
-    <Facts>
-      <Fact name="E-mail">
-        {visible(person.email)} <Copy text={person.email} what="the address" />
-      </Fact>
-      <Fact name="State">
-        {person.joined_at === null ? <Status look="wait">invited</Status> : <Status look="ok">joined</Status>}
-        {isMe && (
-          <span className="text-muted">
-            {' '}
-            This is you:{' '}
-            <Link className="text-accent underline" href={paths.account()}>
-              your account
-            </Link>
-          </span>
-        )}
-      </Fact>
-      <Fact name="Administers">
-        <Scopes scopes={person.scopes} />
-      </Fact>
-      <Fact name="May grant agents">
-        <Scopes scopes={person.backend_scopes} />
-      </Fact>
-      <Fact name="Last login">
-        <Time at={person.last_login} />
-      </Fact>
-      <Fact name="Invited">
-        <Time at={person.created_at} /> by <Hostile text={person.created_by} most={120} />
-      </Fact>
-      <Fact name="Id">
-        <code>{person.id}</code> <Copy text={person.id} what="the id" />
-      </Fact>
-    </Facts>
   )
 }
 
@@ -143,14 +107,15 @@ interface ActsProps {
 
 function Acts({ person, act, onClose, onInvited }: ActsProps) {
   const [, go] = useLocation()
-  const { id } = person
+  const confirming = useConfirming()
+  const { id, sso } = person
   const name = visible(person.name)
   if (act === 'change') return <Change person={person} onClose={onClose} />
   if (act === 'invite')
     return (
       <Confirm
         title={`Invite ${name} again?`}
-        description="You are shown a link that logs them in once, such as after a lost passkey. The link before ends. You confirm with your passkey."
+        description={`You are shown a link that logs them in once, such as after a lost passkey. The link before ends. ${confirming}`}
         action="Make the link"
         isDanger={false}
         onClose={onClose}
@@ -164,7 +129,7 @@ function Acts({ person, act, onClose, onInvited }: ActsProps) {
     return (
       <Confirm
         title={`End all sessions of ${name}?`}
-        description="Every browser in which they are logged in is logged out at once. They can log in again with their passkey."
+        description={`Every browser and every command in which they are logged in is logged out at once. They can log in again ${sso == null ? 'with their passkey' : `with ${sso.provider}`}.`}
         action="End the sessions"
         onClose={onClose}
         work={async () => {
@@ -177,7 +142,11 @@ function Acts({ person, act, onClose, onInvited }: ActsProps) {
   return (
     <Confirm
       title={`Remove ${name}?`}
-      description="Their sessions, passkeys and links end at once. What they have created and approved stays. You confirm with your passkey."
+      description={`${
+        sso == null
+          ? 'Their sessions, commands, passkeys and links end at once.'
+          : `Their sessions and commands end at once. They can log in again as long as their groups at ${sso.provider} give them something here: to keep them out, take them out of those groups first.`
+      } What they have created and approved stays. ${confirming}`}
       action="Remove them"
       onClose={onClose}
       work={async () => {
@@ -192,6 +161,7 @@ function Acts({ person, act, onClose, onInvited }: ActsProps) {
 
 function Change({ person: present, onClose }: { readonly person: Operator; readonly onClose: () => void }) {
   const [person] = useState(present)
+  const confirming = useConfirming()
   const [form, setForm] = useState({
     name: person.name,
     scopes: person.scopes.join('\n'),
@@ -200,7 +170,7 @@ function Change({ person: present, onClose }: { readonly person: Operator; reado
   return (
     <Confirm
       title={`Change ${visible(person.name)}`}
-      description="It counts at once, on all nodes. You confirm with your passkey."
+      description={`It counts at once, on all nodes. ${confirming}`}
       action="Change them"
       isDanger={false}
       isWide
