@@ -12,6 +12,7 @@ import { observed } from './scenarios/observed.ts'
 import { people } from './scenarios/people.ts'
 import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
+import { runs } from './scenarios/runs.ts'
 import { silentNameServer } from './scenarios/silent-name-server.ts'
 import { slowUpstream } from './scenarios/slow-upstream.ts'
 import { startUp } from './scenarios/start-up.ts'
@@ -32,6 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   activity,
   observed,
   people,
+  runs,
   events,
   consoleRooms,
   sweep,

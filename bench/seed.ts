@@ -209,6 +209,7 @@ export function credentialAt(
     secret_hash: randomText(n),
     handle: null,
     failure: null,
+    run_id: null,
   }
 }
 
@@ -265,6 +266,7 @@ export function entryAt(
     request_id: `req_${bodyAt(at, n + 1)}`,
     metadata: null,
     details: null,
+    run_id: null,
   }
 }
 

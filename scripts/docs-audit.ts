@@ -13,6 +13,7 @@ const FIELD_MEANING: Readonly<Record<keyof typeof AuditEntry.properties, string>
     'Who did it: the id of an agent, `operator:` and an e-mail address (the id of the operator is `details.actor_id`), `local` or `system`.',
   backend: 'The backend, if there is one.',
   credential_id: 'The credential, if there is one.',
+  run: 'The run that the entry is about, or that the caller acted for, if there is one.',
   scopes: 'The scopes that were requested or granted.',
   ttl: 'The lifetime that was requested.',
   ip_address: 'The address of the caller.',

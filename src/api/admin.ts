@@ -5,6 +5,7 @@ import { MAX_COUNTED_OF_AGENT, MAX_REMAINING, MAX_TEXT_LENGTH } from '../domain/
 import { PLUGIN_NAME_PATTERN, PLUGIN_PROTOCOLS, PLUGIN_RUNTIMES, SHA256_PATTERN } from '../domain/plugin.ts'
 import { failureReason } from './admin-backends.ts'
 import { auditFilters, CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
+import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
 
 /** `/v1/admin`, but for backends (`admin-backends.ts`) and enrollments (`enrollment.ts`). */
@@ -206,6 +207,7 @@ export const NameParam = Type.Object({ name: Field.name('Its name.', 'ci-build')
 export const TokenQuery = Field.closed({
   backend: Type.Optional(Field.name('Only credentials of this backend.', 'orders')),
   agent: Type.Optional(Field.AgentRef),
+  run: Type.Optional(runRef('Only credentials of the run with this id.')),
   status: Type.Optional(CredentialStatus),
   unended: Type.Optional(
     Field.flag('true: only those that have ended and whose end the upstream has not confirmed yet'),
@@ -226,6 +228,7 @@ export const Token = Field.shown('AnyCredential', {
   agent_id: Field.agentId('The agent that holds it.'),
   agent_name: Field.text('Its name.', 'ci-build'),
   backend: Field.text('Name of the backend.', 'orders'),
+  run: Type.Optional(Field.text('The run that it ends with; absent: none.', Field.EXAMPLE_ID.run)),
   scopes: Field.shownScopes('The scopes that were granted.'),
   status: CredentialStatus,
   upstream: Type.Optional(UpstreamEnd),

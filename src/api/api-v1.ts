@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
 
 /** Group A, `/api/v1`. */
@@ -10,6 +11,7 @@ export const CredentialRequest = Field.sent('CredentialRequest', {
   scopes: Type.Optional(Field.scopes(ASKED_SCOPES)),
   metadata: Type.Optional(Field.Metadata),
   params: Type.Optional(Field.Params),
+  run: Type.Optional(runRef('Id of a run: the credential ends with it.')),
 })
 
 export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
@@ -63,6 +65,7 @@ export const CredentialInfo = Field.shown('CredentialInfo', {
   revoked: Field.flag('Whether it was revoked.'),
   status: CredentialStatus,
   agent: Field.text('Name of the agent that holds it.', 'ci-build'),
+  run: Type.Optional(Field.text('The run that it ends with; absent: none.', Field.EXAMPLE_ID.run)),
   revoked_at: Type.Optional(Field.timestamp('When it was revoked.')),
   upstream: Type.Optional(UpstreamEnd),
   upstream_expires_at: Type.Optional(upstreamExpiresAt),
@@ -167,6 +170,7 @@ export const auditFilters = {
     ),
   ),
   action: Type.Optional(Action),
+  run: Type.Optional(runRef('Only entries about the run with this id, and what was done for it.')),
   credential: Type.Optional(
     Field.text(
       'Only entries about the credential with this id.',
@@ -192,6 +196,7 @@ export const AuditEntry = Field.shown('AuditEntry', {
   ),
   backend: Field.nullable(Field.text('Name of the backend.', 'orders')),
   credential_id: Field.nullable(Field.credentialId('Id of the credential.')),
+  run: Field.nullable(Field.text('Id of the run that it is about, or was done for.', Field.EXAMPLE_ID.run)),
   scopes: Field.nullable(Field.shownScopes('The scopes that were requested or granted.')),
   ttl: Field.nullable(Field.lasts('The requested lifetime.')),
   ip_address: Field.nullable(Field.text('Address of the client.', '192.0.2.7')),

@@ -1,4 +1,5 @@
 import { type TProperties, Type } from 'typebox'
+import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
 
 const SECRET = `cks_${'4f'.repeat(32)}`
@@ -145,6 +146,9 @@ const tokenFields = {
       'https://mayfly.example.com',
     ),
   ),
+  run: Type.Optional(
+    runRef('Id of a run: the token ends with it, and what is issued with the token belongs to it.'),
+  ),
   resource: Type.Optional(
     Field.text(
       'RFC 8707: the same as `audience`.',
@@ -267,6 +271,7 @@ export const IntrospectReply = Type.Object(
     jti: Type.Optional(Field.text('Its id.', '06dzt4m8c2q6v1x5k9n3w7p0hb')),
     agent_id: Type.Optional(Field.agentId('Id of its agent.')),
     agent_name: Type.Optional(Field.text('Name of its agent.', 'ci-build')),
+    run: Type.Optional(Field.text('Id of the run that it is for; absent: none.', Field.EXAMPLE_ID.run)),
   },
   { title: 'Introspection', description: 'RFC 7662 §2.2.' },
 )

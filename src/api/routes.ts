@@ -6,6 +6,7 @@ import { LIVE } from './routes/live.ts'
 import { OAUTH } from './routes/oauth.ts'
 import { PEOPLE } from './routes/people.ts'
 import { ROOT } from './routes/root.ts'
+import { RUNS } from './routes/runs.ts'
 import { SSO } from './routes/sso.ts'
 import { V1 } from './routes/v1.ts'
 
@@ -24,7 +25,8 @@ export const ROUTES: typeof ROOT &
   typeof LIVE &
   typeof PEOPLE &
   typeof SSO &
-  typeof COMMANDS = {
+  typeof COMMANDS &
+  typeof RUNS = {
   ...ROOT,
   ...OAUTH,
   ...API_V1,
@@ -33,6 +35,7 @@ export const ROUTES: typeof ROOT &
   ...ADMIN_SERVER,
   ...LIVE,
   ...PEOPLE,
+  ...RUNS,
   ...SSO,
   ...COMMANDS,
 }

@@ -112,6 +112,7 @@ export const EXAMPLE_ID = {
   operator: 'op_06dzs4k8v2n6x1c9t5q7m3w0hd',
   session: 'ses_06dzt7n1x5q9v3k6c8m2t4w0pb',
   passkey: 'pk_06dzv2t6k9n3x7q1c5m8v4w0hf',
+  run: 'run_06dzw5k9q2v6x1m8t3c7n4p0hb',
 }
 export const credentialId = (description: string) => text(description, EXAMPLE_ID.credential)
 export const agentId = (description: string) => text(description, EXAMPLE_ID.agent)

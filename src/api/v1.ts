@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { ASKED_SCOPES, createdAt, expiresAt, Fields, LeftOut, Secret } from './api-v1.ts'
+import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
 
 /** Group B, `/v1`, as an agent sees it. */
@@ -41,6 +42,7 @@ export const IssueBody = Field.sent('IssueRequest', {
   scopes: Type.Optional(Field.scopes(ASKED_SCOPES)),
   metadata: Type.Optional(Field.Metadata),
   params: Type.Optional(Field.Params),
+  run: Type.Optional(runRef('Id of a run: the credential ends with it.')),
 })
 
 export const IssueQuery = Field.closed({
@@ -58,6 +60,7 @@ export const IssueQuery = Field.closed({
       description: 'Repeatable. Only for kinds whose credentials can be narrowed to repositories.',
     }),
   ),
+  run: Type.Optional(runRef('Id of a run: the credential ends with it.')),
   read_only: Type.Optional(Field.flag('Only for kinds whose credentials can be narrowed to reading.')),
 })
 

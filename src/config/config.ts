@@ -11,10 +11,14 @@ export type MasterKeySource =
 type Camel<S extends string> = S extends `${infer Head}_${infer Rest}`
   ? `${Head}${Capitalize<Camel<Rest>>}`
   : S
-type Bare<S extends string> = S extends `limits.${infer Name}` ? Name : S
+type Bare<S extends string> = S extends `limits.${infer Name}`
+  ? Name
+  : S extends `${infer Section}.${infer Name}`
+    ? `${Section}_${Name}`
+    : S
 type CodeName<K extends string, U> = U extends 'ms' ? `${Camel<Bare<K>>}Ms` : Camel<Bare<K>>
 
-/** The parsed settings by their names in the code: `limits.max_connections` is `maxConnections`. */
+/** The parsed settings by their names in the code: `limits.max_connections` is `maxConnections`, `runs.max` is `runsMaxMs`. */
 export type Values = {
   readonly [K in keyof typeof SETTINGS as CodeName<K, (typeof SETTINGS)[K]['unit']>]: ReturnType<
     (typeof SETTINGS)[K]['parse']

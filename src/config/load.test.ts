@@ -31,6 +31,7 @@ test('returns the defaults when no source has a value', async () => {
     maxPendingEnrollments: 1_000,
     maxActivePerAgent: 10_000,
     issueRate: undefined,
+    runsHeartbeatMs: 10_000,
     maxConnections: 10_000,
     issueByGet: true,
     console: 'on',
@@ -103,6 +104,8 @@ test('reads every setting from the environment that allows it', async () => {
     'limits.max_active_per_agent': '4',
     'limits.issue_rate': '100/minute',
     'limits.max_connections': '5',
+    'runs.heartbeat': '30s',
+    'runs.max': '8h',
     master_key: '1:00',
   }
   const apart = ['database_url_file', 'master_key_file', 'master_key_command']
@@ -137,6 +140,8 @@ test('reads every setting from the environment that allows it', async () => {
     tokensPerMinute: 6,
     issueRate: { count: 100, perMs: 60_000 },
     maxConnections: 5,
+    runsHeartbeatMs: 30_000,
+    runsMaxMs: 8 * 3_600_000,
     issueByGet: false,
     console: 'off',
     operatorLogin: 'off',

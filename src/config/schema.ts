@@ -4,20 +4,30 @@ import { SETTINGS } from './settings.ts'
 
 const STRICT = { additionalProperties: false } as const
 const all = Object.entries(SETTINGS as Readonly<Record<string, Setting>>)
-const inLimits = (path: string) => path.startsWith('limits.')
 
-const LimitsSchema = Type.Object(
-  Object.fromEntries(
-    all.flatMap(([path, { schema }]) => (inLimits(path) ? [[path.slice('limits.'.length), schema]] : [])),
-  ),
-  { ...STRICT, description: 'Limits. Every limit answers 429 with `Retry-After`.' },
-)
+/** Settings that stand together under one key of the file. */
+export const SECTIONS = {
+  limits: 'Limits. Every limit answers 429 with `Retry-After`.',
+  runs: 'Runs: work of an agent whose credentials end with it.',
+} as const
+
+/** The settings of a section by their names there. */
+export const namesIn = (section: string) =>
+  all.flatMap(([path]) => (path.startsWith(`${section}.`) ? [path.slice(section.length + 1)] : []))
+
+const sectionSchema = ([section, description]: [string, string]) => {
+  const fields = namesIn(section).map((name) => [
+    name,
+    all.find(([path]) => path === `${section}.${name}`)?.[1].schema,
+  ])
+  return [section, Type.Optional(Type.Object(Object.fromEntries(fields), { ...STRICT, description }))]
+}
 
 /** The configuration as it is written in the file. */
 export const ConfigSchema = Type.Object(
   {
-    ...Object.fromEntries(all.flatMap(([path, { schema }]) => (inLimits(path) ? [] : [[path, schema]]))),
-    limits: Type.Optional(LimitsSchema),
+    ...Object.fromEntries(all.flatMap(([path, { schema }]) => (path.includes('.') ? [] : [[path, schema]]))),
+    ...Object.fromEntries(Object.entries(SECTIONS).map(sectionSchema)),
   },
   { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Mayfly configuration', ...STRICT },
 )
@@ -47,7 +57,9 @@ export interface Field {
 
 /** The name in `Values`. */
 function codeName(path: string, { unit }: Setting): string {
-  const camel = path.replace('limits.', '').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  const camel = path
+    .replace('limits.', '')
+    .replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())
   return unit === 'ms' ? `${camel}Ms` : camel
 }
 

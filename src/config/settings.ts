@@ -11,6 +11,7 @@ import {
 } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
 import { ENTRIES } from './entry-settings.ts'
+import { runs } from './run-settings.ts'
 import { command, count, duration, flag, list, oneOf, text } from './setting.ts'
 import {
   parseAudience,
@@ -357,7 +358,7 @@ const limits = {
 }
 
 /**
- * Every setting by its name in the file; those of `limits` with their dotted path. Each says whether a reload applies it
+ * Every setting by its name in the file; those of `limits` and `runs` with their dotted path. Each says whether a reload applies it
  * (`x-reload`): what applies it is a part of `app/reload.ts`.
  */
-export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...ENTRIES }
+export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...runs, ...ENTRIES }

@@ -7,7 +7,7 @@ import { didYouMean } from '../domain/formats/suggest.ts'
 import type { ConfigFile, Path } from '../files/yaml-file.ts'
 import { ReceiverSchema } from './notify-schema.ts'
 import { PolicySchema } from './policy-schema.ts'
-import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field } from './schema.ts'
+import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field, namesIn, SECTIONS } from './schema.ts'
 
 /** One value as one source gave it, in the form of the file. */
 export interface Entry {
@@ -109,14 +109,11 @@ export function gatherFile(file: ConfigFile): Gathered {
     if (field.sources.includes('file')) entries.push({ field, wire, kind: 'file', locate })
     else faults.push({ source: locate([], 'key'), message: notHere(field) })
   }
-  const { limits } = file.value
-  if (isObject(limits)) {
-    const names = FIELDS.flatMap(({ path }) =>
-      path.startsWith('limits.') ? [path.slice('limits.'.length)] : [],
-    )
-    unknownKeys(file, ['limits'], limits, names, faults)
-  } else if (limits !== undefined) {
-    faults.push({ source: file.locate(['limits']), message: 'limits must contain "key: value" lines' })
+  for (const section of Object.keys(SECTIONS)) {
+    const value = file.value[section]
+    if (isObject(value)) unknownKeys(file, [section], value, namesIn(section), faults)
+    else if (value !== undefined)
+      faults.push({ source: file.locate([section]), message: `${section} must contain "key: value" lines` })
   }
   return { entries, faults }
 }

@@ -19,6 +19,12 @@ export interface AccessToken {
   readonly expiresAt: number
 }
 
+/** The run that an access token is for: it ends with it, and changes nothing else. */
+export interface TokenRun {
+  readonly id: string
+  readonly version: number
+}
+
 export interface AgentCaller {
   readonly kind: 'agent'
   readonly agentId: string
@@ -39,6 +45,8 @@ export interface AgentCaller {
   readonly clientId: string
   /** The access token behind a JWT: every commit requires that it has not ended. */
   readonly accessToken: AccessToken | undefined
+  /** The run that the access token was made for. */
+  readonly run: TokenRun | undefined
   /** The rotation of the agent's secrets by which it was authenticated. */
   readonly rotation: number
   /** Epoch ms at which these secrets stop being accepted: `Infinity` unless they have been replaced. */

@@ -40,7 +40,7 @@ async function commitWhileValid(
 ): Promise<Outcome> {
   if (caller?.kind === 'operator') return commitInSession(core, caller, change, options)
   if (caller?.kind !== 'agent') return core.store.commit(change, options)
-  const token = whileTokenValid(caller)
+  const token = [...whileTokenValid(caller), ...whileRunning(caller, change)]
   let version: number | undefined = caller.version
   for (let tries = 1; tries <= TRIES; tries += 1) {
     if (caller.secretsUntil <= core.store.now()) throw tokenEnded()
@@ -107,6 +107,17 @@ function whileTokenValid(caller: AgentCaller): Step[] {
   if (caller.accessToken === undefined) return []
   const { jti, kid, expiresAt } = caller.accessToken
   return [{ op: 'token', jti, kid, agentId: caller.agentId, expiresAt: expiresAt + JWT_TOLERANCE_MS }]
+}
+
+/** As `whileVersion`, no guard for a change that has it, or that ends this run. */
+function whileRunning({ run }: AgentCaller, change: Change): Step[] {
+  if (run === undefined) return []
+  const isOwn = change.some(
+    (step) =>
+      (step.op === 'guard' && step.table === 'runs' && step.id === run.id) ||
+      (step.op === 'invalidate' && step.topic === run.id),
+  )
+  return isOwn ? [] : [{ op: 'guard', table: 'runs', id: run.id, version: run.version }]
 }
 
 /**

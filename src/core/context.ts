@@ -10,6 +10,7 @@ import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
 import type { Unended } from '../store/tables/counts.ts'
 import type {
+  Answering,
   Callers,
   Denials,
   Feed,
@@ -21,6 +22,7 @@ import type {
   Notifier,
   Overdue,
   PluginHost,
+  Runs,
   SsoProviders,
 } from './parts.ts'
 import type { Quotas } from './quotas.ts'
@@ -41,6 +43,8 @@ export interface Core {
   readonly denials: Denials
   readonly localReads: LocalReads
   readonly lastUse: LastUse
+  readonly runs: Runs
+  readonly answering: Answering
   readonly revocations: LastRevocations
   /** What each backend has not ended upstream yet, by its uid. A very large count may be some seconds old. */
   readonly unended: () => Promise<ReadonlyMap<string, Unended>>
@@ -80,6 +84,9 @@ export interface Settings {
   readonly signingKeyExport: boolean
   readonly policies: readonly (CompiledPolicy & { readonly pattern: string })[]
   readonly maxActivePerAgent: number
+  /** How often a run beats that does not say, and how long it may live. */
+  readonly runsHeartbeatMs: number
+  readonly runsMaxMs: number | undefined
   readonly issueRate: { count: number; perMs: number } | undefined
   readonly maxPendingEnrollments: number
   readonly enrollmentsPerMinute: number

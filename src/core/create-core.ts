@@ -18,6 +18,8 @@ import { createOverdue } from './overdue.ts'
 import type { PluginHost } from './parts.ts'
 import { createQuotas } from './quotas.ts'
 import { createRates } from './rates.ts'
+import { createAnswering } from './runs/answering.ts'
+import { createRuns } from './runs/known-runs.ts'
 import { createSerialize } from './serialize.ts'
 import { createSsoProviders } from './sessions/sso-providers.ts'
 import { createSnapshot } from './snapshot.ts'
@@ -39,13 +41,16 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
   const { store, sealer, log, settings } = given
   const ids = createIdSource(() => store.now())
   const issuerKeys = createIssuerKeys(given)
-  const callers = createCallers({ ...given, issuerKeys })
+  const runs = createRuns(given)
+  const callers = createCallers({ ...given, issuerKeys, runs })
   const begun: Begun = {
     ...given,
     trace: given.trace ?? untraced,
     ids,
     issuerKeys,
     callers,
+    runs,
+    answering: createAnswering(given),
     denials: createDenials({ store, ids, log }),
     localReads: createLocalReads({ store, ids, log }),
     lastUse: createLastUse({ store }),
@@ -77,6 +82,7 @@ export async function closeCore(core: Core): Promise<void> {
   await core.feed.close()
   await core.overdue.close()
   await core.lastUse.flush()
+  await core.runs.flush(true)
   await core.revocations.flush()
   await core.denials.flush(Number.POSITIVE_INFINITY)
   await core.localReads.flush(Number.POSITIVE_INFINITY)

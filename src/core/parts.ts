@@ -7,6 +7,7 @@ import type { BackendHealth, HealthReason, HealthState } from '../domain/backend
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { SsoProvider } from '../domain/people/sso.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
+import type { Run } from '../domain/run.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
 import type { AgentUse } from '../store/tables/agents.ts'
@@ -20,6 +21,8 @@ export interface Entry {
   agent?: { readonly id: string; readonly name: string } | null | undefined
   backend?: string | undefined
   credentialId?: string | undefined
+  /** The run it is about; null: none. Default: the run of the caller's token. */
+  runId?: string | null | undefined
   scopes?: readonly string[] | undefined
   ttlMs?: number | undefined
   metadata?: Readonly<Record<string, unknown>> | undefined
@@ -76,6 +79,29 @@ export interface LastUse {
   /** What has not been written yet. */
   get(agentId: string): AgentUse | undefined
   flush(): Promise<void>
+}
+
+/**
+ * Runs in the memory of this node: those that it was asked about, and the beats that it has not written yet. No request waits
+ * for a beat to be written (ADR 0068).
+ */
+export interface Runs {
+  /** Without a promise when the run is known, as far as this node has heard. Undefined: there is none with this id. */
+  find(id: string): Run | undefined | Promise<Run | undefined>
+  /** The run says at `at`, epoch ms, that it lives. */
+  beat(run: Run, at: number): void
+  /** A beat that is not written yet. */
+  latestBeat(id: string): number | undefined
+  /** Writes the beats, if it is time for one of them; `all`: in any case. */
+  flush(all?: boolean): Promise<void>
+}
+
+/** Since when this node has been answering without a gap that some heartbeats may have fallen into. */
+export interface Answering {
+  /** Looks whether it answers now. Call it often: a time without a look is a gap. */
+  look(): Promise<void>
+  /** Epoch ms; `Infinity` if it does not answer. Gaps that are short against the interval do not count. */
+  since(heartbeatMs: number): number
 }
 
 /** The issuer's RSA keys: one that signs, and those that still verify after a rotation. */

@@ -10,6 +10,7 @@ function recorder(limit: number) {
   const quota = {
     key: 'agent|ag_1',
     limit,
+    message: 'full',
     count: async () => {
       stored.counts += 1
       const { rows } = stored
@@ -70,7 +71,7 @@ it('gives the place back when the work fails', async () => {
 it('admits at most the limit on each of several nodes, and nothing after they have counted again', async () => {
   const clock = { now: 1_000_000 }
   let rows = 0
-  const quota = { key: 'agent|ag_1', limit: 50, count: async () => rows }
+  const quota = { key: 'agent|ag_1', limit: 50, message: 'full', count: async () => rows }
   const nodes = Array.from({ length: 3 }, () => createQuotas(() => clock.now))
   const admitted = async () => {
     const before = rows

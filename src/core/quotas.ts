@@ -1,15 +1,17 @@
 import { Problem } from '../domain/problems.ts'
 
-/** A limited number of credentials, and how to count them in the store. */
+/** A limited number of credentials or runs, and how to count them in the store. */
 export interface Quota {
   readonly key: string
   readonly limit: number
   /** It may stop counting at the limit. */
   count(): Promise<number>
+  /** What a caller is told when it is full. */
+  readonly message: string
 }
 
 /**
- * Numbers of active credentials (decisions.md §9). Counting thousands of rows for every issue would cost too much: the
+ * Numbers of active credentials, and of living runs (decisions.md §9). Counting thousands of rows for every issue would cost too much: the
  * count is kept, later issues are added to it, and near the limit it is counted again. One node never exceeds a
  * limit, however many requests come at once; several nodes may, by what the others issued in the last ten seconds.
  */
@@ -65,7 +67,7 @@ export function createQuotas(now: () => number): Quotas {
       }
       if (isFull()) {
         throw new Problem('rate_limited', {
-          message: `At most ${quota.limit} credentials may be active here at once; revoke some.`,
+          message: quota.message,
           retryAfterSeconds: 60,
         })
       }

@@ -16,6 +16,10 @@ export const ACTION_MEANING = {
     'The upstream did not revoke: recorded at the first failure and when the credential is stuck; `details.code` says why.',
   'credential.settled':
     'Nothing of the credential is left at its upstream, or with `details.recover: none` nothing that can be found.',
+  'run.started':
+    'A run began: what is issued for it ends with it. `details` has its purpose and its heartbeat.',
+  'run.ended':
+    'A run ended, with all its credentials; `details.reason` is `completed`, `missed_heartbeat`, `ended_by` (an administrator), `agent_ended` or `expired`.',
   'agent.created': 'An agent was created.',
   'agent.deleted': 'An agent was deleted, with all its credentials.',
   'agent.expired': 'An agent expired, with all its credentials.',

@@ -22,6 +22,7 @@ export interface AuditEntry extends AuditTrace {
   readonly agentName: string | null
   readonly backend: string | null
   readonly credentialId: string | null
+  readonly runId: string | null
   readonly scopes: readonly string[] | null
   readonly ttlMs: number | null
   readonly metadata: Readonly<Record<string, unknown>> | null

@@ -25,6 +25,8 @@ export interface Credential {
   readonly backendUid: string
   /** The backend's name. */
   readonly backend: string
+  /** The run that it ends with. */
+  readonly runId: string | null
   /** As they were granted. */
   readonly scopes: readonly string[]
   readonly state: State
@@ -66,6 +68,7 @@ export const END_REASONS = [
   'agent_deleted',
   'agent_expired',
   'backend_deleted',
+  'run_ended',
   'interrupted',
   'undelivered',
 ] as const

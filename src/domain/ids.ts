@@ -13,6 +13,7 @@ export const ID_PREFIX = {
   operator: 'op_',
   session: 'ses_',
   passkey: 'pk_',
+  run: 'run_',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIX

@@ -32,6 +32,14 @@ export const MAX_PAGE = 1_000
 /** Active credentials per agent. */
 export const MAX_ACTIVE_PER_AGENT = 10_000
 
+/** How often a run beats, unless it or the administrator says otherwise, and the bounds of that. */
+export const HEARTBEAT_MS = 10_000
+export const MIN_HEARTBEAT_MS = 1_000
+export const MAX_HEARTBEAT_MS = HOUR_MS
+/** Runs of one agent that live at once. */
+export const MAX_RUNS_PER_AGENT = 10_000
+export const MAX_PURPOSE_LENGTH = 500
+
 /** How long the server keeps an `Idempotency-Key`, and the sealed secret with it. */
 export const IDEMPOTENCY_MS = DAY_MS
 export const IDEMPOTENT_SECRET_MS = 5 * MINUTE_MS

@@ -77,7 +77,7 @@ export const PROBLEMS = {
   gone: {
     status: 410,
     message: 'This has expired.',
-    advice: 'Enroll again: a pending enrollment expires after a day.',
+    advice: 'Enroll again: a pending enrollment expires after a day. Begin another run: this one has ended.',
   },
   payload_too_large: {
     status: 413,

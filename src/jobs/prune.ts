@@ -7,7 +7,7 @@ const SLICE = 500
 const ACTIVITY_SLICE = 5_000
 
 /**
- * Deletes audit entries, their counts, and ended credentials, agents and enrollments, that are older than the retention. An entry about
+ * Deletes audit entries, their counts, and ended credentials, runs, agents and enrollments, that are older than the retention. An entry about
  * a credential is deleted together with the credential. One call deletes a slice of each and returns whether more are
  * left.
  */
@@ -15,7 +15,7 @@ export function createPrune(
   core: Pick<Core, 'store'>,
   retentionMs: number,
 ): (signal: AbortSignal) => Promise<boolean> {
-  const { audit, activity, credentials, agents, enrollments, commit } = core.store
+  const { audit, activity, credentials, runs, agents, enrollments, commit } = core.store
   // Entries up to here have been read since the start, so that kept ones are not read again.
   let seen = ''
   return async (signal) => {
@@ -27,9 +27,10 @@ export function createPrune(
       credentials.oldestSettled(before, SLICE),
       agents.oldestEnded(before, SLICE),
       enrollments.oldestDecided(before, SLICE),
+      runs.oldestEnded(before, SLICE),
     ])
     const hasOldActivity = await activity.hasAged(before)
-    const [entries, oldCredentials, oldAgents, oldEnrollments] = old
+    const [entries, oldCredentials, oldAgents, oldEnrollments, oldRuns] = old
     const oldEntries = entries.filter(({ isKept }) => !isKept).map(({ id }) => id)
     const steps = [
       ...(oldEntries.length > 0 ? [audit.drop(oldEntries)] : []),
@@ -38,6 +39,7 @@ export function createPrune(
         : []),
       ...(oldAgents.length > 0 ? agents.drop(oldAgents) : []),
       ...(oldEnrollments.length > 0 ? [enrollments.drop(oldEnrollments)] : []),
+      ...(oldRuns.length > 0 ? [runs.drop(oldRuns)] : []),
       ...(hasOldActivity ? activity.dropAged(before, ACTIVITY_SLICE) : []),
     ]
     if (steps.length > 0) await commit(steps, { urgent: true, bulk: true })

@@ -7,6 +7,8 @@ import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
 import { createHealthRecorder } from '../core/notifications/record-health.ts'
 import { createAgeWatch, type ServerCertificate } from '../core/notifications/watch-ages.ts'
+import { finishRuns } from '../core/runs/end-run.ts'
+import { reapRuns } from '../core/runs/reap-runs.ts'
 import { expireSessions } from '../core/sessions/end-session.ts'
 import { startLoop } from './loop.ts'
 import { createPrune } from './prune.ts'
@@ -24,6 +26,9 @@ export interface Jobs {
 const SWEEP_MS = 500
 const REAP_MS = 1_000
 const FLUSH_MS = 5_000
+/** Often enough for runs that beat once a second. */
+const BEATS_MS = 250
+const RUNS_MS = 500
 const TIDY_MS = 30_000
 const KEEP_UP_MS = 60_000
 const NOTIFY_MS = 1_000
@@ -55,6 +60,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
     }),
     startLoop('finish', REAP_MS, core.log, async (signal) => {
       await finishEnds(core, signal)
+      await finishRuns(core, signal)
       return false
     }),
     startLoop('flush', FLUSH_MS, core.log, async () => {
@@ -64,6 +70,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
       await core.localReads.flush(core.store.now())
       return false
     }),
+    ...startRuns(core),
     startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),
     startLoop('keep up', KEEP_UP_MS, core.log, async () => {
       await keepUpBackends(core)
@@ -108,6 +115,18 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
       health.stop()
     },
   }
+}
+
+/** The beats of runs, and the end of those that are dead. */
+function startRuns(core: Core) {
+  return [
+    startLoop('beats', BEATS_MS, core.log, async () => {
+      await core.answering.look()
+      await core.runs.flush()
+      return false
+    }),
+    startLoop('runs', RUNS_MS, core.log, () => reapRuns(core)),
+  ]
 }
 
 /** SQLite serves one process, so claims of an earlier process are void. On PostgreSQL they expire by themselves. */

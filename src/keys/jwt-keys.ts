@@ -44,6 +44,8 @@ export interface VerifiedToken {
   readonly kid: string
   /** Of the secrets that the agent logged in with. */
   readonly rotation: number
+  /** The run that it is for. */
+  readonly run: string | undefined
 }
 
 const generate = promisify(generateKeyPair)
@@ -171,8 +173,8 @@ function readClaims(
   kid: string,
   now: number,
 ): VerifiedToken | undefined {
-  const { iss, aud, exp, iat, nbf, sub, jti, client_id, agent_id, agent_name, scopes, scope, rotation } =
-    payload
+  const { iss, aud, exp, iat, nbf, sub, jti, client_id, agent_id, agent_name, scopes, scope } = payload
+  const { rotation, run } = payload
   if (!isNumericDate(exp) || !isNumericDate(iat) || exp <= iat) return undefined
   if (nbf !== undefined && !isNumericDate(nbf)) return undefined
   // jose has checked `exp` and `nbf` against the time, but lets a future `iat` pass.
@@ -182,6 +184,7 @@ function readClaims(
   if (!isText(agent_id) || !isText(agent_name) || !isTextArray(scopes) || typeof scope !== 'string')
     return undefined
   if (rotation !== undefined && !Number.isSafeInteger(rotation)) return undefined
+  if (run !== undefined && !isText(run)) return undefined
   return {
     jti,
     subject: sub,
@@ -194,5 +197,6 @@ function readClaims(
     expiresAt: exp * 1000,
     kid,
     rotation: (rotation as number | undefined) ?? 0,
+    run,
   }
 }

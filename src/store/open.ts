@@ -16,6 +16,7 @@ import { createMeta } from './tables/meta.ts'
 import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
 import { createReceivers } from './tables/receivers.ts'
+import { createRuns } from './tables/runs.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createSessions } from './tables/sessions.ts'
 import { createTokens } from './tables/tokens.ts'
@@ -55,6 +56,7 @@ export function createStore(engine: Engine) {
     enrollments: createEnrollments(engine),
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
+    runs: createRuns(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),
     operators: createOperators(engine),

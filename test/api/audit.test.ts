@@ -52,6 +52,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
       actor: ada.id,
       backend: 'orders',
       credential_id: first.id,
+      run: null,
       scopes: ['read'],
       ttl: '5m',
       ip_address: '127.0.0.1',
@@ -268,6 +269,7 @@ function entryRow(app: TestApp, agent: NewAgent) {
     request_id: null,
     metadata: null,
     details: null,
+    run_id: null,
   }
 }
 

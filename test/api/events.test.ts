@@ -154,6 +154,7 @@ describe('who may follow what', () => {
       'agent_name',
       'backend',
       'credential_id',
+      'run',
     ])
     expect(entry['backend']).toBe(backend)
     expect(full).toMatchObject(entry)

@@ -139,6 +139,7 @@ function usesDeadUpstream(drawn: Drawn, target: string, body: Buffer | undefined
 function learn(reply: RawReply): void {
   for (const [id] of reply.body.matchAll(/\bcred_[0-9a-z]{26}\b/g)) pool.keep('credential', id)
   if (reply.status === 200 || reply.status === 201) {
+    for (const [id] of reply.body.matchAll(/\brun_[0-9a-z]{26}\b/g)) pool.keep('run', id)
     for (const [id] of reply.body.matchAll(/\benr_[0-9a-z]{26}\b/g)) pool.keep('enrollment', id)
     const cursor =
       /"next_cursor":"(\w+)"/.exec(reply.body)?.[1] ??

@@ -99,9 +99,11 @@ function pathValue(path: string, parameter: Parameter): fc.Arbitrary<string> {
           ? 'kind'
           : path.includes('/request/')
             ? 'request'
-            : known
-              ? 'credential'
-              : 'enrollment'
+            : path.includes('/runs/')
+              ? 'run'
+              : known
+                ? 'credential'
+                : 'enrollment'
   const encoded = (text: unknown) => encodeURIComponent(String(text).toWellFormed())
   return fc.oneof(
     { weight: 6, arbitrary: pooled(kind) },

@@ -56,7 +56,7 @@ CREATE TABLE audit (
     auth_method text,
     request_id text,
     metadata text,
-    details text,
+    details text, run_id text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE backends (
@@ -124,7 +124,7 @@ CREATE TABLE credentials (
     attempts integer NOT NULL,
     stuck_at integer,
     secret_hash text,
-    handle text, failure text,
+    handle text, failure text, run_id text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE enrollments (
@@ -243,6 +243,30 @@ CREATE TABLE revoked_tokens (
     expires_at integer NOT NULL,
     PRIMARY KEY (jti)
   ) STRICT;
+CREATE TABLE run_beats (
+    run_id text NOT NULL,
+    heartbeat_ms integer NOT NULL,
+    beat_at integer NOT NULL,
+    due_at integer NOT NULL,
+    PRIMARY KEY (run_id)
+  ) STRICT;
+CREATE TABLE runs (
+    id text NOT NULL,
+    agent_id text NOT NULL,
+    agent_name text NOT NULL,
+    purpose text,
+    heartbeat_ms integer NOT NULL,
+    version integer NOT NULL,
+    started_at integer NOT NULL,
+    expires_at integer,
+    ended_at integer,
+    reason text,
+    ended_by text,
+    last_beat integer,
+    ip_address text,
+    user_agent text,
+    PRIMARY KEY (id)
+  ) STRICT;
 CREATE TABLE sessions (
     id text NOT NULL,
     operator_id text NOT NULL,
@@ -292,6 +316,7 @@ CREATE INDEX audit_agent ON audit (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON audit (backend, action, id);
 CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL;
 CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped');
+CREATE INDEX audit_run ON audit (run_id, id) WHERE run_id IS NOT NULL;
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX command_logins_expiry ON command_logins (expires_at);
 CREATE UNIQUE INDEX command_logins_user_code ON command_logins (user_code_hash) WHERE user_code_hash IS NOT NULL;
@@ -300,6 +325,7 @@ CREATE INDEX credentials_living ON credentials (agent_id, id, ended_at) WHERE en
 CREATE INDEX credentials_open ON credentials (state, id) WHERE settled_at IS NULL;
 CREATE INDEX credentials_open_backend ON credentials (backend, state, id) WHERE settled_at IS NULL;
 CREATE INDEX credentials_revoked ON credentials (backend_uid, expires_at) WHERE state = 'revoked' AND revocation = 'none';
+CREATE INDEX credentials_run ON credentials (run_id, id) WHERE run_id IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
 CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');
@@ -314,6 +340,12 @@ CREATE UNIQUE INDEX operators_living_subject ON operators (issuer, subject) WHER
 CREATE UNIQUE INDEX passkeys_credential ON passkeys (credential_id);
 CREATE INDEX passkeys_operator ON passkeys (operator_id);
 CREATE INDEX revoked_tokens_expiry ON revoked_tokens (expires_at);
+CREATE INDEX run_beats_due ON run_beats (due_at);
+CREATE INDEX runs_agent ON runs (agent_id, id);
+CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX runs_expiry ON runs (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL;
+CREATE INDEX runs_living ON runs (agent_id, id) WHERE ended_at IS NULL;
+CREATE INDEX runs_open ON runs (id) WHERE ended_at IS NULL;
 CREATE INDEX sessions_operator ON sessions (operator_id);
 CREATE UNIQUE INDEX sessions_secret ON sessions (secret_hash);
 CREATE UNIQUE INDEX signing_keys_key ON signing_keys (key_id);

@@ -55,6 +55,8 @@ const SETTINGS: Settings = {
   signingKeyExport: true,
   policies: [],
   maxActivePerAgent: 10_000,
+  runsHeartbeatMs: 10_000,
+  runsMaxMs: undefined,
   issueRate: undefined,
   maxPendingEnrollments: 1_000,
   enrollmentsPerMinute: 10,

@@ -206,6 +206,7 @@ export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
     secret_hash: 'keyed hash',
     handle: 'sealed',
     failure: null,
+    run_id: null,
     ...set,
   }
 }
@@ -234,6 +235,7 @@ export function auditRow(set: Partial<AuditRow> = {}): AuditRow {
     request_id: null,
     metadata: null,
     details: null,
+    run_id: null,
     ...set,
   }
 }
@@ -257,6 +259,7 @@ export function newEntry(set: Partial<AuditEntry> = {}): AuditEntry {
     requestId: null,
     metadata: null,
     details: null,
+    runId: null,
     ...set,
   }
 }

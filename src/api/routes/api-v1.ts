@@ -7,6 +7,7 @@ import { agent, ISSUE, leadsTo, ownCredential, REVOKE, type Route } from './rout
 export const API_V1 = {
   'POST /api/v1/credentials': {
     ...agent('credential.issued'),
+    ofRun: true,
     id: 'issueCredential',
     tags: ['credentials'],
     summary: 'Issue a credential',
@@ -32,6 +33,7 @@ export const API_V1 = {
     owner: 'own_or_admin',
     scope: 'admin:tokens:write',
     audit: 'credential.revoked',
+    ofRun: true,
     id: 'revokeCredential',
     tags: ['credentials'],
     summary: 'Revoke a credential; repeating it gives the same answer',

@@ -33,6 +33,7 @@ export const LIVE = {
   },
   'GET /v1/admin/audit/export': {
     ...ofAudit('admin:audit:read', 'audit.exported'),
+    ofRun: true,
     byCookie: true,
     limits: '2 downloads of one caller, 8 of one node',
     id: 'downloadAudit',

@@ -20,6 +20,11 @@ export interface RouteRule {
   /** Limits in addition to those of every request. */
   readonly limits?: string
   readonly audit?: Action
+  /**
+   * The token of a run may call it though it acts: what it does ends with the run, or is the run's own. Routes that record
+   * nothing change nothing.
+   */
+  readonly ofRun?: true
   /** Core may ask an operator to confirm the request with a passkey (`core/confirm.ts`). */
   readonly confirm?: true
   /**
@@ -76,6 +81,8 @@ export const ISSUE = [
   'scope_not_allowed',
   'insufficient_scope',
   'backend_not_found',
+  'not_found',
+  'gone',
   'conflict',
   'audit_unavailable',
   ...UPSTREAM,

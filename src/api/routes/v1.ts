@@ -23,6 +23,7 @@ export const V1 = {
   },
   'POST /v1/credentials/:backend': {
     ...agent('credential.issued'),
+    ofRun: true,
     id: 'issueCredentialOf',
     tags: ['credentials'],
     summary: 'Issue a credential of this backend',
@@ -36,6 +37,7 @@ export const V1 = {
   },
   'GET /v1/credentials/:backend': {
     ...agent('credential.issued'),
+    ofRun: true,
     id: 'issueCredentialByGet',
     tags: ['credentials'],
     summary: 'Issue a credential of this backend',
@@ -55,6 +57,7 @@ export const V1 = {
   },
   'DELETE /v1/active/:id': {
     ...self('credential.revoked'),
+    ofRun: true,
     id: 'revokeActiveCredential',
     summary: 'Revoke one of my credentials',
     params: CredentialId,
@@ -63,6 +66,7 @@ export const V1 = {
   },
   'GET /v1/signing-key': {
     ...self('signing_key.read'),
+    ofRun: true,
     id: 'getSigningKey',
     summary: 'My key for signing commits',
     description: 'The private half requires a token with all scopes of its agent.',
@@ -72,6 +76,7 @@ export const V1 = {
   },
   'POST /v1/sign': {
     ...self('signing_key.used'),
+    ofRun: true,
     id: 'signObject',
     summary: 'Sign a commit or tag with my key, which stays on the server',
     description:

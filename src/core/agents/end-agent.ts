@@ -41,8 +41,8 @@ export async function deleteSelf(
 }
 
 /**
- * Ends the agent's token, credentials and signing key, with all entries, in one commit (decisions.md §5.3). The sweeper
- * revokes upstream afterwards. The credentials of an agent with very many end in the same commit for every reader, and
+ * Ends the agent's token, runs, credentials and signing key, with all entries, in one commit (decisions.md §5.3). The sweeper
+ * revokes upstream afterwards. The credentials and runs of an agent with very many end in the same commit for every reader, and
  * `finishEnds` writes their rows and entries in slices (ADR 0023). Does nothing when the agent has already ended.
  */
 export async function endAgent(
@@ -66,12 +66,19 @@ export async function endSteps(
   const reason = endOfCredentials(how)
   const by = traceOf(actor)
   const limit = core.store.endSlice
-  const hasMany = (await core.store.credentials.countLiving(agent.id, limit + 1)) > limit
+  const [credentials, runs] = await Promise.all([
+    core.store.credentials.countLiving(agent.id, limit + 1),
+    core.store.runs.countLiving(agent.id, limit + 1),
+  ])
+  const hasMany = credentials + runs > limit
   return [
     ...core.store.agents.end(agent.id, how, now),
     ...(hasMany
       ? [core.store.agents.beginEnd({ agentId: agent.id, reason, endedAt: now, by })]
-      : core.store.credentials.endAll({ agentId: agent.id }, reason, now, by)),
+      : [
+          ...core.store.runs.endRunsOfAgent(agent.id, { endedAt: now, now, by }),
+          ...core.store.credentials.endAll({ agentId: agent.id }, reason, now, by),
+        ]),
     ...core.store.enrollments.expireOf(agent.id, now),
     audit(core, actor, {
       action: how === 'expired' ? 'agent.expired' : 'agent.deleted',

@@ -6,7 +6,7 @@ import type { Core } from '../context.ts'
 const BATCH = 100
 
 /**
- * Ends the credentials of agents that ended with very many of them, slice by slice, each with its entry. Every reader has
+ * Ends the credentials and runs of agents that ended with very many of them, slice by slice, each with its entry. Every reader has
  * seen them ended since the agent did; a crash or a full disk in between loses none, because the agent stays noted.
  */
 export async function finishEnds(core: Pick<Core, 'store'>, signal: AbortSignal): Promise<void> {
@@ -18,12 +18,15 @@ async function finishEnd(
   { agentId, reason, endedAt, by }: UnfinishedEnd,
   signal: AbortSignal,
 ): Promise<void> {
-  const { agents, credentials, endSlice: limit, now } = core.store
+  const { agents, credentials, runs, endSlice: limit, now } = core.store
   while (!signal.aborted) {
-    const ids = await credentials.leftOf(agentId, endedAt, limit)
-    const isLast = ids.length < limit
+    const ids = await credentials.leftOf({ agentId }, endedAt, limit)
+    // Their runs once no credential is left.
+    const some = ids.length === 0 ? await runs.livingOf(agentId, limit) : []
+    const isLast = ids.length === 0 && some.length < limit
     const change = [
       ...(ids.length === 0 ? [] : credentials.endLate(ids, { reason, endedAt, now: now(), by })),
+      ...(some.length === 0 ? [] : runs.endRunsOfAgent(agentId, { endedAt, now: now(), by }, some)),
       ...(isLast ? [agents.finishEnd(agentId)] : []),
     ]
     const { done } = await commit(core, SYSTEM, change, { urgent: true, bulk: true })

@@ -23,6 +23,7 @@ export function audit(
     agentName: agent?.name ?? null,
     backend: entry.backend ?? null,
     credentialId: entry.credentialId ?? null,
+    runId: entry.runId === undefined ? runOf(caller) : entry.runId,
     scopes: entry.scopes ?? null,
     ttlMs: entry.ttlMs ?? null,
     metadata: entry.metadata ?? null,
@@ -31,6 +32,10 @@ export function audit(
         ? { ...entry.details, actor_id: caller.operatorId }
         : (entry.details ?? null),
   })
+}
+
+function runOf(caller: Caller | undefined): string | null {
+  return caller?.kind === 'agent' ? (caller.run?.id ?? null) : null
 }
 
 /** Who did it and from where: also for the entries that the store writes itself, many at once. */

@@ -19,6 +19,7 @@ export interface AuditQuestion extends PageQuery {
   readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly credential?: string | undefined
+  readonly run?: string | undefined
   /** ISO 8601, or a duration before now. */
   readonly since?: string | undefined
   readonly until?: string | undefined
@@ -76,6 +77,8 @@ export async function readFilter(
   const action = readAction(question.action)
   if (question.credential !== undefined && !isId('credential', question.credential))
     throw invalid('"credential" must be a credential id.')
+  if (question.run !== undefined && !isId('run', question.run))
+    throw invalid('"run" must be the id of a run.')
   const cursor = question.cursor === undefined ? undefined : readPlace(question.cursor, 'cursor')
   const from = question.since === undefined ? undefined : lowestBodyAt(readTime(question.since, 'since', now))
   const until =
@@ -91,6 +94,7 @@ export async function readFilter(
     backend: await findBackendName(core, question.backend),
     action,
     credentialId: question.credential,
+    runId: question.run,
     from,
     before,
   }

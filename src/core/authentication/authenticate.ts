@@ -58,5 +58,8 @@ export function requireScope(core: Pick<Core, 'denials'>, actor: Actor, scope: s
 
 /** For a caller whose agent has ended since it was authenticated. */
 export function agentEnded(): Problem {
-  return new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  return new Problem('unauthorized', {
+    message: 'The agent has ended, or the run of the token.',
+    invalidToken: true,
+  })
 }

@@ -1,10 +1,11 @@
 import { type Agent, type AgentBounds, type AgentGrant, secretsEnd } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { policyBounds, tightest } from '../../domain/policy.ts'
+import { isRunning } from '../../domain/run.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
 import { fingerprint, isBearerForm } from '../../keys/bearer.ts'
 import { verifyAccessToken } from '../../keys/jwt-keys.ts'
-import type { AccessToken, AgentCaller } from '../caller.ts'
+import type { AccessToken, AgentCaller, TokenRun } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { heldScopes, livingGrants } from '../held-scopes.ts'
 import type { Callers, Client } from '../parts.ts'
@@ -24,6 +25,7 @@ interface TokenPart {
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: number
   readonly accessToken?: AccessToken | undefined
+  readonly run?: TokenRun | undefined
 }
 
 const MAX_KNOWN = 20_000
@@ -32,15 +34,16 @@ const OPAQUE = { method: 'opaque', scopes: undefined, expiresAt: NEVER } as cons
 /** The method is set once the client has proven who it is. */
 const CLIENT = { method: 'client_secret_basic', scopes: undefined, expiresAt: NEVER } as const
 
-type Parts = Pick<Core, 'store' | 'hasher' | 'issuerKeys' | 'settings'>
+type Parts = Pick<Core, 'store' | 'hasher' | 'issuerKeys' | 'settings' | 'runs'>
 
 export function createCallers(core: Parts): Callers {
   /** By the fingerprint of a bearer or by a client id, which never look alike. */
   let all = new Map<string, Known>()
 
-  function isCurrent({ agentId, generation, method, validUntil }: AgentCaller): boolean {
+  function isCurrent({ agentId, generation, method, run, validUntil }: AgentCaller): boolean {
     const { changedAt, now } = core.store
     if (generation < changedAt(agentId) || validUntil <= now()) return false
+    if (run !== undefined && generation < changedAt(run.id)) return false
     return method !== 'jwt' || generation >= changedAt('keys')
   }
 
@@ -82,12 +85,14 @@ export function createCallers(core: Parts): Callers {
     forget() {
       all = new Map()
     },
-    async refresh({ agentId, method, scopes, rotation, accessToken }, generation) {
+    async refresh({ agentId, method, scopes, rotation, accessToken, run: before }, generation) {
       const agent = await core.store.agents.findLiving(agentId)
       if (!isAlive(core, agent)) return undefined
       const narrowed = method === 'opaque' ? undefined : scopes
-      const expiresAt = accessToken?.expiresAt ?? NEVER
-      const token = { rotation, method, scopes: narrowed, expiresAt, accessToken }
+      const run = await livingRun(core, agentId, before?.id)
+      if (run === undefined) return undefined
+      const expiresAt = Math.min(accessToken?.expiresAt ?? NEVER, run.expiresAt)
+      const token = { rotation, method, scopes: narrowed, expiresAt, accessToken, run: run.of }
       const grants = await core.store.agents.grantsOf(agentId)
       return build(core, { agent, grants, token, generation })?.caller
     },
@@ -127,16 +132,31 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
   const agent = await core.store.agents.findLiving(verified.agentId)
   if (!isAlive(core, agent) || agent.clientId !== verified.clientId || agent.id !== verified.subject)
     return undefined
+  const run = await livingRun(core, agent.id, verified.run)
+  if (run === undefined) return undefined
   const retires = usable.find((key) => key.kid === verified.kid)?.retiresAt ?? NEVER
   const token = {
     rotation: verified.rotation,
     method: 'jwt',
     scopes: verified.scopes,
-    expiresAt: Math.min(verified.expiresAt, retires),
+    expiresAt: Math.min(verified.expiresAt, retires, run.expiresAt),
     accessToken: { jti: verified.jti, kid: verified.kid, expiresAt: verified.expiresAt },
+    run: run.of,
   } as const
   const grants = await core.store.agents.grantsOf(agent.id)
   return build(core, { agent, grants, token, generation })
+}
+
+/** What a token is bound to. Undefined: its run has ended. A token without one has none, and no end of it. */
+async function livingRun(
+  { runs, store }: Parts,
+  agentId: string,
+  id: string | undefined,
+): Promise<{ readonly of: TokenRun | undefined; readonly expiresAt: number } | undefined> {
+  if (id === undefined) return { of: undefined, expiresAt: NEVER }
+  const run = await runs.find(id)
+  if (run === undefined || run.agentId !== agentId || !isRunning(run, store.now())) return undefined
+  return { of: { id, version: run.version }, expiresAt: run.expiresAt ?? NEVER }
 }
 
 interface Found {
@@ -172,6 +192,7 @@ function build(
     bounds: boundsOf(core, agent),
     clientId: agent.clientId,
     accessToken: token.accessToken,
+    run: token.run,
     rotation: token.rotation,
     secretsUntil,
     validUntil: Math.min(token.expiresAt, secretsUntil, agent.expiresAt ?? NEVER, grantsEndAt),

@@ -8,7 +8,7 @@ import { findPublicBackend, openPublicBackend } from '../public-backend.ts'
 /** Anybody may ask, so a list is kept for this time (ms); one that took long, for a multiple of the time it took. */
 const FRESH_MS = 1_000
 const FRESH_FACTOR = 20
-/** Agents whose credentials are being ended in slices. */
+/** Agents, and runs, whose credentials are being ended in slices. */
 const MAX_UNFINISHED = 1_000
 /** Rows that are taken over before other work has its turn. */
 const SLICE = 4_000
@@ -67,8 +67,12 @@ async function makeList(core: Parts, backend: OpenBackend, now: number): Promise
 async function revokedOf({ store }: Parts, uid: string, now: number): Promise<RevokedCredential[]> {
   const unfinished = new Map<string, number>()
   // First, so that a credential whose row changes in between is in one of the two readings.
-  for (const { agentId, endedAt } of await store.agents.unfinishedEnds(MAX_UNFINISHED)) {
-    for await (const rows of store.credentials.unfinishedOfBackend(uid, now, agentId))
+  const [agents, runs] = await Promise.all([
+    store.agents.unfinishedEnds(MAX_UNFINISHED),
+    store.runs.unfinishedEnds(MAX_UNFINISHED),
+  ])
+  for (const { endedAt, ...owner } of [...agents, ...runs]) {
+    for await (const rows of store.credentials.unfinishedOfBackend(uid, now, owner))
       for (const { id } of rows) unfinished.set(id, endedAt)
   }
   const all: RevokedCredential[] = []

@@ -208,6 +208,7 @@ async function makeConfiguration(
           outcome: 'ok',
           backend: before.name,
           credentialId: null,
+          runId: null,
           scopes: null,
           ttlMs: null,
           metadata: null,

@@ -22,6 +22,7 @@ import {
   newCredential,
   StalePlan,
   whileGranted,
+  whileInRun,
 } from './issue-attempt.ts'
 import { withPlaces } from './limits.ts'
 import { settleUpstream, unfindable } from './settle-upstream.ts'
@@ -126,6 +127,7 @@ async function activateOrWithdraw(
   const sealedHandle =
     handle === undefined ? null : core.sealer.seal('credentials', id, 'handle', JSON.stringify(handle))
   const change: Step[] = [
+    ...whileInRun(attempt.plan),
     core.store.credentials.activate(id, { expiresAt, upstreamExpiresAt, secretHash, sealedHandle }),
     ...keepReplySteps(core, attempt, reply),
     auditAttempt(core, attempt, { action: 'credential.issued', details: facts }),
@@ -134,7 +136,8 @@ async function activateOrWithdraw(
   try {
     if ((await commit(core, attempt.actor, change, { code: 'audit_unavailable' })).done) return reply
     problem = new Problem('conflict', {
-      message: 'The agent or the backend ended, or the credential was revoked, while it was being issued.',
+      message:
+        'The agent, the run or the backend ended, or the credential was revoked, while it was being issued.',
     })
   } catch (error) {
     problem = error

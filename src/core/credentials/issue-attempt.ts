@@ -1,5 +1,6 @@
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { Credential } from '../../domain/credential.ts'
+import type { Run } from '../../domain/run.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
@@ -21,6 +22,8 @@ export interface IssueCommand {
   readonly params?: Record<string, unknown> | undefined
   /** `repo` and `read_only` of a query: options that only some kinds know. */
   readonly narrow?: Narrowing | undefined
+  /** The id of the run that it ends with. */
+  readonly run?: string | undefined
   /** The header `Idempotency-Key`. */
   readonly idempotencyKey?: string | undefined
 }
@@ -56,6 +59,8 @@ export interface Plan {
   readonly expiresAt: number
   readonly params: Record<string, unknown>
   readonly claim: IdempotencyClaim | undefined
+  /** It ends with this run. */
+  readonly run: Run | undefined
 }
 
 /** Whose the credential is: an agent's, or that of an administrator who tries a backend (ADR 0063). */
@@ -92,12 +97,18 @@ export class StalePlan extends Error {
   override readonly name = 'StalePlan'
 }
 
-/** An issue commits only while the agent and the backend are unchanged since the decision. */
-export function whileGranted({ actor, backend }: Granted): Step[] {
+/** An issue commits only while the agent, the backend and the run are unchanged since the decision. */
+export function whileGranted({ actor, backend, plan }: Granted): Step[] {
   return [
     ...whileUnchanged(actor),
     { op: 'guard', table: 'backends', id: backend.uid, version: backend.version },
+    ...whileInRun(plan),
   ]
+}
+
+/** Holds the run until the commit: its end waits for the issue, and then sees the credential. */
+export function whileInRun({ run }: Plan): Step[] {
+  return run === undefined ? [] : [{ op: 'guard', table: 'runs', id: run.id, version: run.version }]
 }
 
 type Beginning = Pick<Credential, 'state' | 'revocation' | 'expiresAt' | 'dueAt'> &
@@ -111,6 +122,7 @@ export function newCredential({ holder, backend, plan }: Granted, set: Beginning
     agentName: holder.agentName,
     backendUid: backend.uid,
     backend: backend.name,
+    runId: plan.run?.id ?? null,
     scopes: plan.scopes,
     state: set.state,
     revocation: set.revocation,
@@ -141,6 +153,7 @@ export function auditAttempt(
     agent: { id: holder.agentId, name: holder.agentName },
     backend: backend.name,
     credentialId: plan.id,
+    runId: plan.run?.id ?? null,
     scopes: plan.scopes,
     ttlMs: plan.ttlMs,
     metadata: command.metadata,

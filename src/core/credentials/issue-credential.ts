@@ -6,6 +6,7 @@ import { agentEnded } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import { commit, whileUnchanged } from '../commit.ts'
 import { type Core, UNKNOWN_BACKEND } from '../context.ts'
+import { findRunning } from '../runs/find-run.ts'
 import { findReplay } from './idempotency.ts'
 import { issueAtUpstream } from './issue-at-upstream.ts'
 import {
@@ -29,7 +30,8 @@ const TRIES = 3
 
 /**
  * Issues one credential (ARCHITECTURE.md, the life of a credential). Throws `backend_not_found`,
- * `scope_not_allowed`, `ttl_exceeded`, `invalid_request`, `rate_limited`, `conflict`, the `backend_*` problems,
+ * `scope_not_allowed`, `ttl_exceeded`, `invalid_request`, `rate_limited`, `conflict`, the `backend_*` problems, `not_found`
+ * and `gone` for a run that is unknown or has ended,
  * `audit_unavailable` and `unauthorized`.
  */
 export async function issueCredential(
@@ -39,7 +41,8 @@ export async function issueCredential(
 ): Promise<IssuedCredential> {
   const attempt: Attempt = {
     actor,
-    command,
+    // What is issued with the token of a run belongs to the run.
+    command: { ...command, run: command.run ?? actor.caller.run?.id },
     backend: undefined,
     plan: undefined,
     isRecorded: false,
@@ -89,10 +92,12 @@ async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential
   attempt.backend = backend
   attempt.plan = undefined
   if (backend === undefined) throw new Problem('backend_not_found')
+  const found = command.run === undefined ? undefined : findRunning(core, caller, command.run)
+  const run = found instanceof Promise ? await found : found
   const known =
     command.idempotencyKey === undefined ? undefined : await findReplay(core, attempt.actor, backend, command)
   if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
-  const plan = planIssue(core, { caller, command }, backend, known?.claim)
+  const plan = planIssue(core, { caller, command, run }, backend, known?.claim)
   if (backend.config === undefined) {
     const message = core.backends.kinds.has(backend.type) ? UNREADABLE : MISSING
     throw new Problem('backend_unavailable', { message, retryAfterSeconds: 60 })
@@ -126,6 +131,7 @@ async function replay(
     action: 'credential.repeated',
     backend: reply.backend,
     credentialId: reply.id,
+    runId: command.run,
     scopes: reply.scopes,
     ttlMs: reply.ttlMs,
     metadata: command.metadata,
@@ -163,6 +169,7 @@ function recordRefusal(
     outcome,
     backend: backend?.name,
     scopes: plan?.scopes ?? command.scopes,
+    runId: plan?.run?.id,
     ttlMs: plan?.ttlMs ?? (command.ttl === undefined ? undefined : parseDuration(command.ttl)),
     metadata: command.metadata,
     details: { code: error.code },

@@ -34,6 +34,7 @@ export function withPlaces<T>(
     key: `agent|${holder.agentId}`,
     limit: perAgent,
     count: () => credentials.countLiving(holder.agentId, perAgent),
+    message: messageOf(perAgent),
   }
   const perBackend = backend.maxActive
   if (perBackend === undefined) return core.quotas.withPlace(ofAgent, work)
@@ -41,6 +42,9 @@ export function withPlaces<T>(
     key: `backend|${backend.uid}`,
     limit: perBackend,
     count: () => credentials.countOpenOfBackend(backend.uid, perBackend),
+    message: messageOf(perBackend),
   }
   return core.quotas.withPlace(ofAgent, () => core.quotas.withPlace(ofBackend, work))
 }
+
+const messageOf = (limit: number) => `At most ${limit} credentials may be active here at once; revoke some.`

@@ -12,6 +12,8 @@ export interface CredentialFilter extends PageQuery {
   /** Name or id. */
   readonly agent?: string | undefined
   readonly status?: Status | undefined
+  /** The id. */
+  readonly run?: string | undefined
   /** Those that have ended and that their upstream may still accept. */
   readonly unended?: boolean | undefined
 }
@@ -22,8 +24,8 @@ const CHUNK = 500
 
 /**
  * Credentials for the administrator, newest first; only those that were issued. Those that live, and those that their
- * upstream may still accept, have indexes of their own. Of all others, the audit's indexes find those of an agent or a
- * backend by their `credential.issued` entries.
+ * upstream may still accept, have indexes of their own. Of all others, the audit's indexes find those of an agent, a
+ * backend or a run by their `credential.issued` entries.
  */
 export async function listCredentials(
   core: Pick<Core, 'store'>,
@@ -63,9 +65,10 @@ interface Row {
 type Source = (cursor: string | undefined, size: number) => Promise<Row[]>
 
 async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Promise<Source> {
+  if (filter.run !== undefined && !isId('run', filter.run)) throw invalid('"run" must be the id of a run.')
   if (filter.unended === true) return openSource(core, filter, 'revoking')
-  if (filter.status === 'active') return openSource(core, filter, 'active')
-  if (filter.agent === undefined && filter.backend === undefined) {
+  if (filter.status === 'active' && filter.run === undefined) return openSource(core, filter, 'active')
+  if ([filter.agent, filter.backend, filter.run].every((one) => one === undefined)) {
     requireCursor(filter)
     return async (cursor, size) => atTheirIds(await core.store.credentials.list(cursor, size))
   }
@@ -74,7 +77,7 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Pr
   if (filter.agent !== undefined && agentId === undefined) return async () => []
   const backend = await findBackendName(core, filter.backend)
   return async (cursor, size) => {
-    const question = { agentId, backend, action: 'credential.issued', before: cursor }
+    const question = { agentId, backend, runId: filter.run, action: 'credential.issued', before: cursor }
     const entries = await core.store.audit.credentialsOf(question, size)
     const found = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
     const byId = new Map(found.map((credential) => [credential.id, credential]))
@@ -92,7 +95,9 @@ async function openSource(
   if (filter.agent !== undefined && agentId === undefined) return async () => []
   const backend = await findBackendName(core, filter.backend)
   const isMine = (one: Credential | undefined) =>
-    (agentId === undefined || one?.agentId === agentId) && (backend === undefined || one?.backend === backend)
+    (agentId === undefined || one?.agentId === agentId) &&
+    (backend === undefined || one?.backend === backend) &&
+    (filter.run === undefined || one?.runId === filter.run)
   const of =
     agentId !== undefined && state === 'active'
       ? { state, agentId }

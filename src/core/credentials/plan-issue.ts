@@ -1,6 +1,7 @@
 import { findParamFaults } from '../../backends/config-fields.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
+import type { Run } from '../../domain/run.ts'
 import {
   absoluteScope,
   coversGranted,
@@ -22,10 +23,17 @@ export type Requester = Pick<
   'scopes' | 'bounds' | 'agentExpiresAt' | 'isNarrowed' | 'accessToken' | 'timed'
 >
 
+/** Who asks for what, and for which run of theirs. */
+interface Asked {
+  readonly caller: Requester
+  readonly command: IssueCommand
+  readonly run?: Run | undefined
+}
+
 /** Decides on a request and does nothing. Throws `scope_not_allowed`, `ttl_exceeded` and `invalid_request`. */
 export function planIssue(
   core: Pick<Core, 'store' | 'ids'>,
-  { caller, command }: { readonly caller: Requester; readonly command: IssueCommand },
+  { caller, command, run }: Asked,
   backend: OpenBackend,
   claim: IdempotencyClaim | undefined,
 ): Plan {
@@ -50,9 +58,14 @@ export function planIssue(
     leftOut,
     ttlMs: lifetime.ttlMs,
     now,
-    expiresAt: Math.min(lifetime.expiresAt, endOfGrant(caller, backend.name, scopes)),
+    expiresAt: Math.min(
+      lifetime.expiresAt,
+      endOfGrant(caller, backend.name, scopes),
+      run?.expiresAt ?? Number.POSITIVE_INFINITY,
+    ),
     params,
     claim,
+    run,
   }
 }
 

@@ -10,6 +10,8 @@ export interface CredentialView {
   readonly agentId: string
   readonly agentName: string
   readonly backend: string
+  /** The run that it ends with. */
+  readonly runId: string | null
   readonly scopes: readonly string[]
   readonly status: Status
   readonly createdAt: number
@@ -53,6 +55,7 @@ export function viewOf(credential: Credential, now: number): CredentialView {
     agentId: credential.agentId,
     agentName: credential.agentName,
     backend: credential.backend,
+    runId: credential.runId,
     scopes: credential.scopes,
     status,
     createdAt: credential.createdAt,

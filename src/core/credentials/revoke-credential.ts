@@ -5,7 +5,7 @@ import { coversAny } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import { claimedUntil } from '../backends/call-upstream.ts'
-import { type Actor, type Caller, SYSTEM } from '../caller.ts'
+import { type Actor, type AgentCaller, type Caller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { about, settleUpstream } from './settle-upstream.ts'
@@ -23,7 +23,7 @@ export interface Revoked {
 /** How long the reply waits for the upstream, in ms; the revocation continues without it. */
 const WAIT_MS = 3_000
 
-/** The caller's own credential, or any with `scope`. Throws `credential_not_found`, also for another agent's. */
+/** The caller's own credential, with the token of a run one of that run, or any with `scope`. Throws `credential_not_found`, also for another agent's. */
 export async function findVisible(
   core: Pick<Core, 'store'>,
   caller: Caller,
@@ -31,10 +31,20 @@ export async function findVisible(
   scope: string | undefined,
 ): Promise<Credential> {
   const credential = await core.store.credentials.find(id)
-  const isMine = caller.kind === 'agent' && credential?.agentId === caller.agentId
+  const isMine =
+    caller.kind === 'agent' && credential?.agentId === caller.agentId && isInRun(caller, credential)
   const maySeeAll = scope !== undefined && (caller.kind === 'local' || coversAny(caller.scopes, scope))
   if (credential === undefined || !(isMine || maySeeAll)) throw new Problem('credential_not_found')
   return credential
+}
+
+/** The token of a run ends nothing else, whatever its scopes. */
+function isOfRun({ caller }: Actor): boolean {
+  return caller.kind === 'agent' && caller.run !== undefined
+}
+
+function isInRun({ run }: AgentCaller, { runId }: Credential): boolean {
+  return run === undefined || run.id === runId
 }
 
 /**
@@ -48,7 +58,7 @@ export async function revokeCredential(
   scope?: string,
 ): Promise<Revoked> {
   for (;;) {
-    const credential = await findVisible(core, actor.caller, id, scope)
+    const credential = await findVisible(core, actor.caller, id, isOfRun(actor) ? undefined : scope)
     const { state, expiresAt } = credential
     if (state !== 'active' && state !== 'pending') return present(credential)
     // Expired but not swept yet: this does the sweeper's work early, and the truthful reason is `expired`.

@@ -65,6 +65,7 @@ export async function serveToken(core: Core, command: TokenCommand, origin: Orig
     action: 'token.issued',
     agent,
     ...{ backend: backend.name, credentialId: credential.id, ttlMs: expiresAt - issuedAt },
+    runId: credential.runId,
     scopes: granted.map((scope) => `${backend.name}:${scope}`),
   })
   const outcome = await commit(core, actor, [guard, entry], { code: 'audit_unavailable' })

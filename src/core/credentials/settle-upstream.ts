@@ -150,6 +150,6 @@ export function unfindable({ kind }: Pick<OpenBackend, 'kind'>): { readonly reco
 }
 
 /** The part that every audit entry about a credential has. */
-export function about({ id, agentId, agentName, backend }: Credential) {
-  return { agent: { id: agentId, name: agentName }, backend, credentialId: id }
+export function about({ id, agentId, agentName, backend, runId }: Credential) {
+  return { agent: { id: agentId, name: agentName }, backend, credentialId: id, runId }
 }

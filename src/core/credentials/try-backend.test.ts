@@ -91,6 +91,7 @@ describe('tryBackend', () => {
       expiresAt: now + 1,
       params: {},
       claim: undefined,
+      run: undefined,
     }
     const attempt = { actor: LOCAL, holder, command: { backend: 'db' }, backend, plan, isRecorded: false }
     await askBackend(test.core, attempt, enterUpstream(backend, 'issuing'))

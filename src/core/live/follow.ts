@@ -8,7 +8,7 @@ import type { Follower, LiveStream } from '../parts.ts'
 import { AUDIT_SCOPE, reachOf } from './reach.ts'
 
 export interface LiveQuestion
-  extends Pick<AuditQuestion, 'backend' | 'agent' | 'actor' | 'action' | 'credential'> {
+  extends Pick<AuditQuestion, 'backend' | 'agent' | 'actor' | 'action' | 'credential' | 'run'> {
   /** The id of the last event that arrived. */
   readonly cursor?: string | undefined
 }
@@ -37,12 +37,14 @@ export async function follow(
 /** Undefined: all match. `filter` is undefined if nothing can match. */
 function matcherOf(filter: AuditFilter | undefined): ((entry: AuditEntry) => boolean) | undefined {
   if (filter === undefined) return () => false
-  const { agentId, actor, backend, action, credentialId } = filter
-  if ([agentId, actor, backend, action, credentialId].every((one) => one === undefined)) return undefined
+  const { agentId, actor, backend, action, credentialId, runId } = filter
+  if ([agentId, actor, backend, action, credentialId, runId].every((one) => one === undefined))
+    return undefined
   return (entry) =>
     (agentId === undefined || entry.agentId === agentId) &&
     (actor === undefined || entry.actor === actor) &&
     (backend === undefined || entry.backend === backend) &&
     (action === undefined || entry.action === action) &&
-    (credentialId === undefined || entry.credentialId === credentialId)
+    (credentialId === undefined || entry.credentialId === credentialId) &&
+    (runId === undefined || entry.runId === runId)
 }

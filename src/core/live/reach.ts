@@ -10,6 +10,7 @@ const AREAS: Readonly<Record<string, string>> = {
   backend: 'admin:backends:read',
   credential: 'admin:tokens:read',
   enrollment: 'admin:enrollments:read',
+  run: 'admin:agents:read',
   operator: 'admin:operators:read',
   session: 'admin:operators:read',
   passkey: 'admin:operators:read',

@@ -1,4 +1,5 @@
 import { secretsEnd } from '../../domain/agent.ts'
+import { isRunning } from '../../domain/run.ts'
 import { coversAny, intersectScopes } from '../../domain/scope.ts'
 import { isBearerForm } from '../../keys/bearer.ts'
 import type { Core } from '../context.ts'
@@ -21,6 +22,8 @@ export interface ActiveToken {
   readonly jti?: string
   readonly agent_id: string
   readonly agent_name: string
+  /** The run that it is for. */
+  readonly run?: string
 }
 export type Introspection = ActiveToken | { readonly active: false }
 
@@ -109,8 +112,12 @@ async function describeAccess(
   if (owner === undefined || owner.agent.id !== token.agentId) return undefined
   const secretsUntil = secretsEnd(owner.agent, token.rotation)
   if (secretsUntil <= core.store.now()) return undefined
+  const run = token.run === undefined ? undefined : await core.runs.find(token.run)
+  if (token.run !== undefined && (run?.agentId !== owner.agent.id || !isRunning(run, core.store.now())))
+    return undefined
   return {
     ...common(core, owner.agent, owner.agent.clientId),
+    ...(run === undefined ? {} : { run: run.id }),
     aud: token.audience,
     // The scopes that the agent still holds, not those at the time of issue.
     scope: intersectScopes(token.scopes, owner.caller.scopes).join(' '),

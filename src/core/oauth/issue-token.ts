@@ -2,12 +2,14 @@ import { secretsEnd } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
+import type { Run } from '../../domain/run.ts'
 import { coversAny, isScope, MAX_SCOPES } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { Client } from '../parts.ts'
+import { findRunning } from '../runs/find-run.ts'
 import { type AuthenticatedClient, clientActor, refuseClient, requireRate } from './authenticate-client.ts'
 
 /** The fields of the form. */
@@ -17,6 +19,8 @@ export interface TokenCommand {
   readonly audience?: string | undefined
   /** RFC 8707: the same as `audience`. */
   readonly resource?: string | undefined
+  /** The id of the run that the token is for. */
+  readonly run?: string | undefined
 }
 
 export interface IssuedToken {
@@ -32,6 +36,7 @@ interface Plan {
   readonly scopes: readonly string[]
   readonly openid: boolean
   readonly audience: string
+  readonly run: Run | undefined
 }
 
 const TRIES = 3
@@ -48,21 +53,16 @@ export async function issueToken(
   requireRate(core, who, 'mint')
   let current = who
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-    const plan = decide(core, current, command)
+    const plan = decide(core, current, command, await findRun(core, current, command))
     const made = await sign(core, current, plan)
     const entry = audit(core, current.actor, {
       action: 'token.issued',
       scopes: plan.scopes,
       ttlMs: made.expiresIn * 1000,
+      runId: plan.run?.id ?? null,
       details: { jti: made.jti, audience: plan.audience, ...(plan.openid ? { id_token: true } : {}) },
     })
-    const guard: Step = {
-      op: 'guard',
-      table: 'agents',
-      id: current.client.agent.id,
-      version: current.client.agent.version,
-    }
-    const outcome = await commit(core, current.actor, [guard, ...current.proof, entry], {
+    const outcome = await commit(core, current.actor, [...guardsOf(current, plan), ...current.proof, entry], {
       code: 'audit_unavailable',
     })
     if (outcome.done) return made
@@ -70,6 +70,29 @@ export async function issueToken(
     current = await readAgain(core, current)
   }
   throw new Problem('conflict', { message: 'The agent was changed at the same time; try again.' })
+}
+
+function guardsOf({ client: { agent } }: AuthenticatedClient, { run }: Plan): Step[] {
+  return [
+    { op: 'guard', table: 'agents', id: agent.id, version: agent.version },
+    ...(run === undefined ? [] : [{ op: 'guard', table: 'runs', id: run.id, version: run.version } as const]),
+  ]
+}
+
+/** Throws `OAuthProblem` for a run that is unknown, another agent's, or has ended. */
+async function findRun(
+  core: Core,
+  { actor }: AuthenticatedClient,
+  { run }: TokenCommand,
+): Promise<Run | undefined> {
+  if (run === undefined) return undefined
+  try {
+    return await findRunning(core, actor.caller, run)
+  } catch (error) {
+    if (!(error instanceof Problem) || (error.code !== 'not_found' && error.code !== 'gone')) throw error
+    core.denials.record(actor, { action: 'token.refused', details: { code: 'invalid_grant' } })
+    throw new OAuthProblem('invalid_grant', error.message)
+  }
 }
 
 async function readAgain(core: Core, who: AuthenticatedClient): Promise<AuthenticatedClient> {
@@ -84,7 +107,7 @@ async function readAgain(core: Core, who: AuthenticatedClient): Promise<Authenti
   return { ...who, client, actor: clientActor(client, attempt, actor.origin, rotation) }
 }
 
-function decide(core: Core, who: AuthenticatedClient, command: TokenCommand): Plan {
+function decide(core: Core, who: AuthenticatedClient, command: TokenCommand, run: Run | undefined): Plan {
   try {
     if (command.grant_type === undefined) throw invalid('"grant_type" is missing.')
     if (command.grant_type !== 'client_credentials')
@@ -95,6 +118,7 @@ function decide(core: Core, who: AuthenticatedClient, command: TokenCommand): Pl
     return {
       ...decideScopes(who.client.caller.scopes, command.scope),
       audience: decideAudience(core.settings, who.client, command),
+      run,
     }
   } catch (error) {
     if (error instanceof OAuthProblem)
@@ -147,7 +171,8 @@ function lifetime(
 ): number {
   const ends = plan.audience === settings.issuer ? Number.POSITIVE_INFINITY : client.grantsEndAt
   const { agentExpiresAt, secretsUntil } = actor.caller
-  const left = Math.min(ends, secretsUntil, agentExpiresAt ?? Number.POSITIVE_INFINITY) - now
+  const never = Number.POSITIVE_INFINITY
+  const left = Math.min(ends, secretsUntil, agentExpiresAt ?? never, plan.run?.expiresAt ?? never) - now
   return Math.floor(Math.min(settings.accessTokenTtlMs, left) / 1000)
 }
 
@@ -184,6 +209,7 @@ async function sign(
       scopes: plan.scopes,
       // Ends with the secret that it came from.
       ...(rotation === 0 ? {} : { rotation }),
+      ...(plan.run === undefined ? {} : { run: plan.run.id }),
     },
   )
   const idClaims = { ...shared, aud: [agent.clientId], auth_time: iat, agent_name: agent.name }

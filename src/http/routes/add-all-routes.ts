@@ -26,6 +26,7 @@ import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
 import { meRoutes } from './v1/me.ts'
 import { requestRoutes } from './v1/request.ts'
+import { runRoutes } from './v1/runs.ts'
 import { ssoLoginRoutes } from './v1/sso-logins.ts'
 import { statusRoutes } from './v1/status.ts'
 import { wellKnownRoutes } from './well-known.ts'
@@ -51,6 +52,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload, consoleF
   backendRoutes(http)
   auditRoutes(http)
   statusRoutes(http)
+  runRoutes(http)
   backendCredentialRoutes(http, { issueByGet })
   enrollRoutes(http)
   requestRoutes(http)

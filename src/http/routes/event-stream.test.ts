@@ -17,6 +17,7 @@ function entryWith(text: string): AuditEntry {
     agentName: null,
     backend: null,
     credentialId: null,
+    runId: null,
     scopes: null,
     ttlMs: null,
     ipAddress: null,

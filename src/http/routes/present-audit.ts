@@ -15,6 +15,7 @@ export function presentEntry(entry: AuditEntry) {
     actor: entry.actor,
     backend: entry.backend,
     credential_id: entry.credentialId,
+    run: entry.runId,
     scopes: entry.scopes,
     ttl: entry.ttlMs === null ? null : formatDuration(entry.ttlMs),
     ip_address: entry.ipAddress,
@@ -28,6 +29,7 @@ export function presentEntry(entry: AuditEntry) {
 
 /** What somebody is shown who may read the things that entries are about, but not the audit. */
 export function presentFacts(entry: AuditEntry) {
-  const { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id } = presentEntry(entry)
-  return { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id }
+  const { id, timestamp, action, outcome, ...rest } = presentEntry(entry)
+  const { agent_id, agent_name, backend, credential_id, run } = rest
+  return { id, timestamp, action, outcome, agent_id, agent_name, backend, credential_id, run }
 }

@@ -4,6 +4,7 @@ import type { RouteRule } from '../../api/routes.ts'
 import { authenticate, requireScope } from '../../core/authentication/authenticate.ts'
 import type { Actor, LocalCaller, OperatorCaller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
+import { requireNoRun } from '../../core/require-whole.ts'
 import { authenticateCommand, commandToken } from '../../core/sessions/authenticate-session.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
@@ -78,6 +79,7 @@ export function createGate(parts: GateParts): Gate {
 
 function admit(core: Core, rule: RouteRule, actor: Actor, request: FastifyRequest): void {
   if (rule.access === 'admin' && rule.scope !== undefined) requireScope(core, actor, rule.scope)
+  if (rule.audit !== undefined && rule.ofRun !== true) requireNoRun(core, actor)
   request.actor = actor
   request.admittedWhole = request.raw.complete
 }

@@ -19,7 +19,7 @@ export type Topic = string
 export type Step =
   | {
       readonly op: 'guard'
-      readonly table: 'agents' | 'backends'
+      readonly table: 'agents' | 'backends' | 'runs'
       readonly id: string
       readonly version: number
     }

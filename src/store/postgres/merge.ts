@@ -80,10 +80,11 @@ export class Merger {
         tokens.map(({ token }) => token.agentId),
         tokens.map(({ token }) => token.expiresAt),
       )
-    const name = `merge${waits ? ' and wait' : ''}:${tables.join(',')}${tokens.length > 0 ? ',by token' : ''}`
+    const more = { byToken: tokens.length > 0, inRun: guards.some(({ guard }) => guard.table === 'runs') }
+    const name = `merge${waits ? ' and wait' : ''}:${tables.join(',')}${more.byToken ? ',by token' : ''}${more.inRun ? ',in run' : ''}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      text = textFor(tables, tokens.length > 0, waits)
+      text = textFor(tables, more, waits)
       this.#texts.set(name, text)
     }
     return { name, text, values }
@@ -104,7 +105,11 @@ function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Inser
  * Guarded rows are locked FOR SHARE. With `waits` the lock waits for a transaction that is ending the row and then sees it
  * ended (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
-function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): string {
+function textFor(
+  tables: readonly Table[],
+  { byToken, inRun }: { readonly byToken: boolean; readonly inRun: boolean },
+  waits: boolean,
+): string {
   let next = 7
   const inserts: string[] = []
   for (const table of tables) {
@@ -122,9 +127,11 @@ function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): st
     ...(byToken ? tokenRows(next, lock) : []),
     liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : '', lock),
     liveRows('backends', 'uid', '', lock),
-    `refused AS MATERIALIZED (SELECT DISTINCT ON (n) n, step, locked FROM (SELECT g.n, g.step, ${IS_UNCHANGED} AS locked FROM g
+    ...(inRun ? [liveRows('runs', 'id', '', lock)] : []),
+    `refused AS MATERIALIZED (SELECT DISTINCT ON (n) n, step, locked FROM (SELECT g.n, g.step, (${IS_UNCHANGED}${inRun ? ` OR ${IS_UNCHANGED_RUN}` : ''}) AS locked FROM g
       WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
         AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
+        ${inRun ? "AND NOT EXISTS (SELECT 1 FROM live_runs l WHERE g.t = 'runs' AND l.id = g.id AND l.version = g.version)" : ''}
       ${byToken ? REFUSED_TOKENS : ''}) AS r ORDER BY n, step)`,
     ...inserts,
   ]
@@ -140,11 +147,12 @@ export const LATEST_MS = 15_000
 const IN_TIME = `(SELECT 1 / (${NOW_MS} - sent.at < ${LATEST_MS})::int FROM sent) = 1`
 
 /** Read without a lock, a skipped row still satisfies the guard. */
-const IS_UNCHANGED = `(
+const IS_UNCHANGED = `
       EXISTS (SELECT 1 FROM agents a WHERE g.t = 'agents' AND a.id = g.id AND a.version = g.version AND a.ended_at IS NULL)
-      OR EXISTS (SELECT 1 FROM backends b WHERE g.t = 'backends' AND b.uid = g.id AND b.version = g.version AND b.ended_at IS NULL))`
+      OR EXISTS (SELECT 1 FROM backends b WHERE g.t = 'backends' AND b.uid = g.id AND b.version = g.version AND b.ended_at IS NULL)`
+const IS_UNCHANGED_RUN = `EXISTS (SELECT 1 FROM runs r WHERE g.t = 'runs' AND r.id = g.id AND r.version = g.version AND r.ended_at IS NULL)`
 
-function liveRows(table: 'agents' | 'backends', key: string, more: string, lock: string): string {
+function liveRows(table: 'agents' | 'backends' | 'runs', key: string, more: string, lock: string): string {
   return `live_${table} AS MATERIALIZED (SELECT ${key} AS id, version FROM ${table}
       WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}'${more}) AND ended_at IS NULL ${lock})`
 }

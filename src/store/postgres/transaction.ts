@@ -121,7 +121,7 @@ async function runStep(
 ): Promise<Refusal['reason'] | undefined> {
   switch (step.op) {
     case 'guard': {
-      const key = step.table === 'agents' ? 'id' : 'uid'
+      const key = step.table === 'backends' ? 'uid' : 'id'
       const text = `SELECT 1 FROM ${step.table} WHERE ${key} = $1 AND version = $2 AND ended_at IS NULL FOR SHARE`
       const found = await client.query(text, [step.id, step.version])
       return found.rowCount === 1 ? undefined : 'guard'

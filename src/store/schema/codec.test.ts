@@ -45,6 +45,7 @@ test('makes rows and objects of each other, with JSON, other names and nulls', (
     requestId: null,
     metadata: null,
     details: { a: 1 },
+    runId: null,
   } as const
   const recorded = codecs.audit.encode(entry)
   expect(recorded).toMatchObject({

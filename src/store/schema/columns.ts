@@ -1,21 +1,13 @@
+import { bigint, type Column, nullable, text } from './column.ts'
+import { RUN_COLUMNS } from './run-columns.ts'
+
+export type { Column } from './column.ts'
+
 /**
  * Every table and its columns: the one source of the row types (`rows.ts`), the insert statements and the array
  * parameters. Column types are the ones that both databases share: text, and bigint for epoch ms and counts. There
  * are no booleans (a nullable time says whether and when), no arrays (JSON as text) and no dates.
  */
-export interface Column {
-  /** The PostgreSQL type; SQLite calls the same `text` and `integer`. */
-  readonly type: 'text' | 'bigint'
-  readonly nullable: boolean
-}
-
-const text = { type: 'text', nullable: false } as const
-const bigint = { type: 'bigint', nullable: false } as const
-
-function nullable<T extends Column['type']>({ type }: { readonly type: T }) {
-  return { type, nullable: true } as const
-}
-
 export const COLUMNS = {
   /** Single values, such as the key check, sealed data keys and the generation. */
   meta: {
@@ -141,7 +133,10 @@ export const COLUMNS = {
     handle: nullable(text),
     /** Why ending it upstream failed last, while it is `revoking`; null: it has not, or an earlier build tried. */
     failure: nullable(text),
+    /** The run that it ends with; null: none. */
+    run_id: nullable(text),
   },
+  ...RUN_COLUMNS,
   idempotency: {
     agent_id: text,
     key_hash: text,
@@ -377,6 +372,8 @@ export const COLUMNS = {
     request_id: nullable(text),
     metadata: nullable(text),
     details: nullable(text),
+    /** The run that it is about, or that it was done for; null: none. */
+    run_id: nullable(text),
   },
 } as const satisfies Record<string, Record<string, Column>>
 

@@ -12,6 +12,7 @@ import * as people from './migrations/0010-people.ts'
 import * as activity from './migrations/0011-activity.ts'
 import * as owner from './migrations/0012-owner.ts'
 import * as sso from './migrations/0013-sso.ts'
+import * as runs from './migrations/0014-runs.ts'
 
 export interface Migration {
   readonly version: number
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: 'activity', statements: activity.statements },
   { version: 12, name: 'owner', statements: owner.statements },
   { version: 13, name: 'sso', statements: sso.statements },
+  { version: 14, name: 'runs', statements: runs.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

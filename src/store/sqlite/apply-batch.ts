@@ -14,6 +14,7 @@ const now = createClock()
 const LOOK_UP = {
   agents: 'SELECT 1 FROM agents WHERE id = ? AND version = ? AND ended_at IS NULL',
   backends: 'SELECT 1 FROM backends WHERE uid = ? AND version = ? AND ended_at IS NULL',
+  runs: 'SELECT 1 FROM runs WHERE id = ? AND version = ? AND ended_at IS NULL',
 }
 
 const TOKEN = `SELECT 1 FROM issuer_keys WHERE kid = ? AND (retires_at IS NULL OR retires_at > ?)

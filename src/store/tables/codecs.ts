@@ -9,6 +9,7 @@ import type { Operator } from '../../domain/people/operator.ts'
 import type { Challenge, CommandLogin, LoginLink, Passkey, Session } from '../../domain/people/session.ts'
 import type { StoredPlugin } from '../../domain/plugin.ts'
 import type { StoredReceiver } from '../../domain/receiver.ts'
+import type { Run } from '../../domain/run.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import { codecOf } from '../schema/codec.ts'
 import type { AgentRow } from '../schema/rows.ts'
@@ -53,6 +54,9 @@ export const codecs = {
     columns: { name_key: ({ name }) => nameKey(name) },
   }),
   credentials: codecOf<Credential>()('credentials', { json: ['scopes'], rename: { handle: 'sealedHandle' } }),
+  runs: codecOf<Run>()('runs', {
+    fields: { reason: ({ reason }) => reason as Run['reason'] },
+  }),
   idempotency: codecOf<IdempotencyRecord>()('idempotency', {
     rename: { reply: 'sealedReply' },
     columns: { repeated_at: () => null },

@@ -18,6 +18,9 @@ export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' |
 /** Until when ending a credential upstream waits, and what its last try said. */
 export type Delay = Pick<Credential, 'attempts' | 'stuckAt' | 'failure'> & { readonly dueAt: number }
 
+/** Whose credentials have ended, while their rows do not say so yet (ADR 0023). */
+export type Ended = { readonly agentId: string } | { readonly runId: string }
+
 export interface RevokedRow {
   readonly id: string
   /** Epoch ms. */
@@ -46,11 +49,22 @@ export function createCredentials(engine: Engine) {
   }
 }
 
+function ownedBy(owner: Ended) {
+  return 'agentId' in owner
+    ? sql<boolean>`agent_id = ${owner.agentId}`
+    : sql<boolean>`run_id = ${owner.runId}`
+}
+
 function credentialReads(engine: Engine) {
   const { build, read } = engine
   // SQLite recompiles a statement when a bare parameter of LIMIT is bound, which costs 15 times the look-up itself.
   const livingOf = engine.prepare<Pick<CredentialRow, 'id' | 'backend' | 'expires_at' | 'created_at'>>(
-    "SELECT id, backend, expires_at, created_at FROM credentials WHERE agent_id = ? AND ended_at IS NULL AND state = 'active' AND expires_at > ? AND id > ? ORDER BY id LIMIT (? + 0)",
+    "SELECT id, backend, expires_at, created_at FROM credentials WHERE agent_id = ? AND ended_at IS NULL AND state = 'active' AND expires_at > ? AND id > ? AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = run_id AND runs.ended_at IS NOT NULL) ORDER BY id LIMIT (? + 0)",
+  )
+  const livingOfRun = engine.prepare<{ id: string; n: number }>(
+    `SELECT value AS id, (SELECT count(*) FROM (SELECT 1 FROM credentials WHERE run_id = value AND ended_at IS NULL LIMIT (? + 0)) AS found) AS n FROM ${
+      engine.dialect === 'sqlite' ? 'json_each(?)' : 'json_array_elements_text(?::json)'
+    }`,
   )
   const countLiving = engine.prepare<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM credentials WHERE agent_id = ? AND ended_at IS NULL LIMIT (? + 0)) AS found',
@@ -72,6 +86,9 @@ function credentialReads(engine: Engine) {
     /** Counts no further than `atMost`. */
     countLiving: async (agentId: string, atMost: number): Promise<number> =>
       (await countLiving([agentId, atMost]))[0]?.n ?? 0,
+    /** For each of these runs, how many have not ended, no further than `atMost`. */
+    countLivingOfRuns: async (runIds: readonly string[], atMost: number): Promise<Map<string, number>> =>
+      new Map((await livingOfRun([atMost, JSON.stringify(runIds)])).map(({ id, n }) => [id, n])),
     countOpenOfBackend: (backendUid: string, atMost: number): Promise<number> =>
       countRows(
         engine,
@@ -93,12 +110,12 @@ function credentialReads(engine: Engine) {
         .where('expires_at', '>', now)
       return (await read<{ id: string }>(active.orderBy('due_at', 'desc').limit(limit))).map((row) => row.id)
     },
-    /** Ids of an agent's credentials that had neither ended nor expired when the agent ended at `endedAt`. */
-    leftOf: async (agentId: string, endedAt: number, limit: number): Promise<string[]> => {
+    /** Ids of an agent's or a run's credentials that had neither ended nor expired when it ended at `endedAt`. */
+    leftOf: async (owner: Ended, endedAt: number, limit: number): Promise<string[]> => {
       const left = build
         .selectFrom('credentials')
         .select('id')
-        .where('agent_id', '=', agentId)
+        .where(ownedBy(owner))
         .where('ended_at', 'is', null)
         .where((e) => e.or([e('state', '<>', 'active'), e('expires_at', '>', endedAt)]))
       return (await read<{ id: string }>(left.orderBy('id').limit(limit))).map((row) => row.id)
@@ -123,16 +140,16 @@ function revokedReads({ build, scan }: Engine) {
         .where(sql<boolean>`state = 'revoked' AND revocation = 'none'`)
       return scan<RevokedRow>(revoked)
     },
-    /** Those that have ended with their agent, whose rows do not say so yet (ADR 0023). */
+    /** Those that have ended with their agent or run, whose rows do not say so yet (ADR 0023). */
     unfinishedOfBackend: (
       backendUid: string,
       now: number,
-      agentId: string,
+      owner: Ended,
     ): AsyncIterable<{ readonly id: string }[]> =>
       scan(
         livingAt(backendUid, now)
           .select('id')
-          .where('agent_id', '=', agentId)
+          .where(ownedBy(owner))
           .where('ended_at', 'is', null)
           .where(sql<boolean>`state = 'active' AND revocation = 'none'`),
       ),

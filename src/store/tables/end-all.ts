@@ -12,10 +12,13 @@ import { among } from './among.ts'
 /** Who ended a set of credentials, for the audit entry of each. */
 export type EndedBy = AuditTrace
 
-export type Owner = { readonly agentId: string } | { readonly backendUid: string }
+export type Owner =
+  | { readonly agentId: string }
+  | { readonly backendUid: string }
+  | { readonly runIds: readonly string[] }
 
 /** Columns that an entry copies from its credential. */
-const COPIED = ['agent_id', 'agent_name', 'backend', 'scopes', 'ttl_ms'] as const
+const COPIED = ['agent_id', 'agent_name', 'backend', 'scopes', 'ttl_ms', 'run_id'] as const
 const GIVEN = {
   actor: 'actor',
   ip_address: 'ipAddress',
@@ -26,7 +29,7 @@ const GIVEN = {
 const GIVEN_COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
 
 /**
- * Ends all unexpired credentials of an agent or a backend, each with its audit entry. Place it AFTER the step that ends
+ * Ends all unexpired credentials of an agent, a backend or some runs, each with its audit entry. Place it AFTER the step that ends
  * the owner: on PostgreSQL that step waits for the issues that hold a guard on the owner, and only a later step sees
  * their rows.
  */
@@ -37,12 +40,14 @@ export function endAll(
   now: number,
   by: EndedBy,
 ): Step[] {
+  return endThose(engine, ownedBy(engine, owner), { reason, endedAt: now, now, by }, 'any')
+}
+
+function ownedBy(engine: Pick<Engine, 'dialect'>, owner: Owner): RawBuilder<boolean> {
+  if ('agentId' in owner) return sql<boolean>`agent_id = ${owner.agentId}`
+  if ('runIds' in owner) return among(engine, owner.runIds, 'run_id')
   // A living credential is always due at some time, and `credentials_due` has those of a backend.
-  const owned =
-    'agentId' in owner
-      ? sql<boolean>`agent_id = ${owner.agentId}`
-      : sql<boolean>`backend_uid = ${owner.backendUid} AND due_at IS NOT NULL`
-  return endThose(engine, owned, { reason, endedAt: now, now, by }, 'any')
+  return sql<boolean>`backend_uid = ${owner.backendUid} AND due_at IS NOT NULL`
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type AgentEndReason, endOfCredentials } from '../../domain/agent.ts'
-import type { Credential } from '../../domain/credential.ts'
+import type { Credential, EndReason } from '../../domain/credential.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { CredentialRow } from '../schema/rows.ts'
@@ -27,7 +27,7 @@ export type OpenOf =
 export function ownedReads(engine: Engine) {
   const { build, read } = engine
   const byId = engine.prepare<OwnedRow>(
-    'SELECT c.*, a.ended_at AS agent_ended_at, a.end_reason AS agent_end_reason FROM credentials AS c LEFT JOIN agents AS a ON a.id = c.agent_id AND c.ended_at IS NULL WHERE c.id = ?',
+    'SELECT c.*, a.ended_at AS agent_ended_at, a.end_reason AS agent_end_reason, r.ended_at AS run_ended_at FROM credentials AS c LEFT JOIN agents AS a ON a.id = c.agent_id AND c.ended_at IS NULL LEFT JOIN runs AS r ON r.id = c.run_id AND c.ended_at IS NULL WHERE c.id = ?',
   )
   const owned = () => withItsAgent(engine)
   return {
@@ -74,30 +74,38 @@ export function ownedReads(engine: Engine) {
   }
 }
 
-/** A row with the end of its agent, where the credential itself has not ended. */
+/** A row with the end of its agent and of its run, where the credential itself has not ended. */
 type OwnedRow = CredentialRow & {
   readonly agent_ended_at: number | null
   readonly agent_end_reason: string | null
+  readonly run_ended_at: number | null
 }
 
 /**
- * A credential ends with its agent for every reader, also while the rows of an agent with very many credentials are
+ * A credential ends with its agent and its run for every reader, also while the rows of one with very many credentials are
  * still being written (ADR 0023). One that had expired by then stays expired.
  */
 function toOwnedCredential(row: OwnedRow): Credential {
   const credential = credentials.decode(row)
-  const { agent_ended_at: endedAt, agent_end_reason: how } = row
+  const [endedAt, endReason] = endOfOwner(row)
   const { state, expiresAt, revocation } = credential
-  if (endedAt === null || how === null || (state !== 'active' && state !== 'pending')) return credential
+  if (endedAt === null || (state !== 'active' && state !== 'pending')) return credential
   if (state === 'active' && expiresAt <= endedAt) return credential
   const isDone = state === 'active' && revocation !== 'exact'
   return {
     ...credential,
     state: isDone ? 'revoked' : 'revoking',
-    endReason: endOfCredentials(how as AgentEndReason),
+    endReason,
     endedAt,
     settledAt: isDone ? endedAt : credential.settledAt,
   }
+}
+
+/** The first of the two. */
+function endOfOwner(row: OwnedRow): [endedAt: number | null, reason: EndReason] {
+  const { agent_ended_at: ofAgent, agent_end_reason: how, run_ended_at: ofRun } = row
+  if (ofAgent === null || how === null || (ofRun !== null && ofRun < ofAgent)) return [ofRun, 'run_ended']
+  return [ofAgent, endOfCredentials(how as AgentEndReason)]
 }
 
 /** Credentials that live, or that have ended and are not settled. */
@@ -158,13 +166,20 @@ function livingOfBoth({ build }: Engine, { agentId, backend }: Whose, now: numbe
     : ofBackend.where('agent_id', '=', agentId).where('ended_at', 'is', null)
 }
 
-/** With the end of its agent, which also ends a credential that has not ended yet. */
+/** With the end of its agent and its run, which also ends a credential that has not ended yet. */
 function withItsAgent({ build }: Engine) {
   return build
     .selectFrom('credentials')
     .leftJoin('agents', (join) =>
       join.onRef('agents.id', '=', 'credentials.agent_id').on('credentials.ended_at', 'is', null),
     )
+    .leftJoin('runs', (join) =>
+      join.onRef('runs.id', '=', 'credentials.run_id').on('credentials.ended_at', 'is', null),
+    )
     .selectAll('credentials')
-    .select(['agents.ended_at as agent_ended_at', 'agents.end_reason as agent_end_reason'])
+    .select([
+      'agents.ended_at as agent_ended_at',
+      'agents.end_reason as agent_end_reason',
+      'runs.ended_at as run_ended_at',
+    ])
 }

@@ -50,6 +50,7 @@ function present(view: CredentialView) {
     revoked: view.status === 'revoked',
     status: view.status,
     agent: view.agentName,
+    ...optional('run', view.runId),
     ...optional('revoked_at', timestampOrNull(view.revokedAt)),
     ...optional('upstream', view.upstream),
     ...optional('upstream_expires_at', timestampOrNull(view.upstreamExpiresAt)),

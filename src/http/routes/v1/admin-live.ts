@@ -81,6 +81,7 @@ const COLUMNS: readonly Column[] = [
   'actor',
   'backend',
   'credential_id',
+  'run',
   'scopes',
   'ttl',
   'ip_address',

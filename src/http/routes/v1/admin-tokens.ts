@@ -48,6 +48,7 @@ function present(view: CredentialView) {
     agent_id: view.agentId,
     agent_name: view.agentName,
     backend: view.backend,
+    ...optional('run', view.runId),
     scopes: view.scopes,
     status: view.status,
     ...optional('upstream', view.upstream),

@@ -24,9 +24,9 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
   })
 }
 
-function commandOf({ ttl, scope, repo, read_only }: Static<typeof IssueQuery>) {
+function commandOf({ ttl, scope, repo, read_only, run }: Static<typeof IssueQuery>) {
   const narrow = repo === undefined && read_only === undefined ? undefined : { repo, read_only }
-  return { ttl, scopes: scope, narrow }
+  return { ttl, scopes: scope, narrow, run }
 }
 
 async function issue({ core }: Http, call: Asked, command: Parameters<typeof issueToCaller>[2]) {

@@ -79,10 +79,13 @@ export function createAudit(engine: Engine) {
 
 async function queryRows(engine: Engine, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
   const { build, read } = engine
-  const { agentId, actor, backend, action, credentialId } = filter
+  const { agentId, actor, backend, action, credentialId, runId } = filter
   const entries = bounded(build.selectFrom('audit').selectAll(), filter).orderBy('id', 'desc').limit(limit)
-  if (credentialId !== undefined) {
-    let some = entries.where('credential_id', '=', credentialId)
+  // Each of these has an index of its own, in the order of the ids.
+  if (credentialId !== undefined || runId !== undefined) {
+    let some = entries
+    if (credentialId !== undefined) some = some.where('credential_id', '=', credentialId)
+    if (runId !== undefined) some = some.where('run_id', '=', runId)
     if (agentId !== undefined) some = some.where('agent_id', '=', agentId)
     if (actor !== undefined) some = some.where('actor', '=', actor)
     if (backend !== undefined) some = some.where('backend', '=', backend)

@@ -6,6 +6,7 @@ export interface AuditFilter {
   backend?: string | undefined
   action?: string | undefined
   credentialId?: string | undefined
+  runId?: string | undefined
   /** Id bodies: `from` inclusive, `before` exclusive. */
   from?: string | undefined
   before?: string | undefined

@@ -10,6 +10,7 @@ const entry = (n: number, action: AuditEntry['action'], more: Partial<AuditEntry
   agent_id: 'ag_1',
   agent_name: 'ci-build',
   actor: 'ag_1',
+  run: null,
   backend: 'orders',
   credential_id: 'cred_1',
   scopes: ['orders:read'],

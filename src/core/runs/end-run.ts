@@ -1,0 +1,109 @@
+import { Problem } from '../../domain/problems.ts'
+import { isRunning, type Run, type RunEndReason } from '../../domain/run.ts'
+import type { Step } from '../../store/engine/change.ts'
+import { traceOf } from '../audit/entry.ts'
+import { type Actor, type AgentCaller, type Caller, SYSTEM } from '../caller.ts'
+import { commit } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { findOwnRun, unknownRun } from './find-run.ts'
+
+/** How often a run is read again because something else ended it, or one of its credentials, at the same time. */
+const TRIES = 5
+
+/** Ends the caller's own run: its work is done. One that has ended stays as it is. Throws `not_found`. */
+export async function completeRun(
+  core: Pick<Core, 'store' | 'runs'>,
+  actor: Actor<AgentCaller>,
+  id: string,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const run = await findOwnRun(core, actor.caller, id)
+    if (await endNow(core, actor, run, 'completed')) return
+    if (tries === TRIES) throw new Problem('conflict')
+  }
+}
+
+/** Ends any run. One that has ended stays as it is. Throws `not_found`. */
+export async function endRun(core: Pick<Core, 'store'>, actor: Actor, id: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const run = await core.store.runs.find(id)
+    if (run === undefined) throw unknownRun()
+    if (await endNow(core, actor, run, 'ended_by')) return
+    if (tries === TRIES) throw new Problem('conflict')
+  }
+}
+
+/** The end is durable, for its credentials too. False: something ended the run, or one of its credentials, meanwhile. */
+async function endNow(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller>,
+  run: Run,
+  reason: RunEndReason,
+): Promise<boolean> {
+  if (run.endedAt !== null) return true
+  // The job has not reached it yet: this does its work early, and the truthful reason is its own.
+  if (!isRunning(run, core.store.now())) return (await endRuns(core, SYSTEM, [run.id], 'expired')) > 0
+  return (await endRuns(core, actor, [run.id], reason)) > 0
+}
+
+/**
+ * Ends the first of these runs, as many as one commit may end with their credentials, and returns how many that is; 0 if one
+ * of them has ended meanwhile. The credentials of a run with very many end in the same commit for every reader, and
+ * `finishRuns` writes their rows and entries in slices (ADR 0023).
+ */
+export async function endRuns(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  ids: readonly string[],
+  reason: RunEndReason,
+): Promise<number> {
+  const { runs, credentials, endSlice, now: clock } = core.store
+  const counts = await credentials.countLivingOfRuns(ids, endSlice + 1)
+  const now = clock()
+  const by = traceOf(actor)
+  const { few, hasMany } = firstOf(ids, counts, endSlice)
+  const ending = { reason, endedAt: now, now, by }
+  const first = few[0]
+  const change: Step[] = [
+    ...runs.endRuns(few, ending),
+    ...(hasMany && first !== undefined
+      ? [runs.beginEnd({ runId: first, endedAt: now, by })]
+      : credentials.endAll({ runIds: few }, 'run_ended', now, by)),
+  ]
+  const { done } = await commit(core, actor, change, { urgent: true })
+  return done ? few.length : 0
+}
+
+/** The runs that fit into one commit, with their credentials. A run with too many is alone. */
+function firstOf(ids: readonly string[], counts: ReadonlyMap<string, number>, limit: number) {
+  const few: string[] = []
+  let rows = 0
+  for (const id of ids) {
+    const own = 1 + (counts.get(id) ?? 0)
+    if (few.length === 0 && own > limit + 1) return { few: [id], hasMany: true }
+    if (few.length > 0 && rows + own > limit) break
+    few.push(id)
+    rows += own
+  }
+  return { few, hasMany: false }
+}
+
+/** Ends the credentials of runs that ended with very many of them, slice by slice, each with its entry. */
+export async function finishRuns(core: Pick<Core, 'store'>, signal: AbortSignal): Promise<void> {
+  const { runs, credentials, endSlice, now } = core.store
+  for (const { runId, endedAt, by } of await runs.unfinishedEnds(endSlice)) {
+    while (!signal.aborted) {
+      const ids = await credentials.leftOf({ runId }, endedAt, endSlice)
+      const isLast = ids.length < endSlice
+      const change = [
+        ...(ids.length === 0
+          ? []
+          : credentials.endLate(ids, { reason: 'run_ended', endedAt, now: now(), by })),
+        ...(isLast ? [runs.finishEnd(runId)] : []),
+      ]
+      const { done } = await commit(core, SYSTEM, change, { urgent: true, bulk: true })
+      // Refused if something else ended one of them in the meantime, perhaps another node: look again.
+      if (done && isLast) break
+    }
+  }
+}
