@@ -92,7 +92,7 @@ test.each(handsOf(KEYBOARD))(
     const { agent, id } = await ask(name, ['orders:write', 'admin:audit:read'])
     await open(page, name, hands)
     await decide(page, /^Approve$/, 'a', hands)
-    await page.getByRole('dialog').getByText('You confirm the approval with your passkey.').waitFor()
+    await page.getByRole('dialog').getByText('You confirm with your passkey.').waitFor()
     // The request that the passkey has confirmed is held back on its way.
     const held = Promise.withResolvers<void>()
     const sent = Promise.withResolvers<void>()

@@ -135,7 +135,16 @@ export async function openPool() {
     rings['clientSecret'] = [...known.values()].map((one) => one.clientSecret)
     await prove()
     await request()
+    await startRun()
     await logInToRegistry()
+  }
+
+  /** A run of the agent that most requests come from. */
+  async function startRun(): Promise<void> {
+    const headers = { authorization: `Bearer ${known.get('wide')?.token}` }
+    const started = await app.http.server.inject({ method: 'POST', url: '/v1/runs', headers })
+    if (started.statusCode !== 200) throw new Error(`starting a run: ${started.statusCode} ${started.body}`)
+    keep('run', started.json().id)
   }
 
   let registryLogin = ''
