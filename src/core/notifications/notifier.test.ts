@@ -71,6 +71,18 @@ async function told(notifier: ReturnType<typeof createNotifier>, ops: TestReceiv
 }
 
 describe('what is told', () => {
+  it('tells a new receiver of what came before its first round: a server listens before it', async () => {
+    await down('before')
+    test.advance(10)
+    const ops = receiver('ops')
+    const notifier = notifierFor(ops)
+    test.advance(10)
+    await down('after')
+    test.advance(5_000)
+    await told(notifier, ops, 1)
+    expect(titles(ops).join()).toContain('after')
+  })
+
   it('tells of a request that waits, and of none that was decided or never waited', async () => {
     const ops = receiver('ops')
     const notifier = notifierFor(ops)

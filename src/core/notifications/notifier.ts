@@ -30,6 +30,8 @@ type Parts = Pick<Core, 'store' | 'ids' | 'log'>
 
 interface Line {
   readonly receiver: Receiver
+  /** Since when it is configured here, epoch ms. */
+  readonly since: number
   readonly ending: AbortController
   /** Since the start, or the last success. */
   failures: number
@@ -71,7 +73,7 @@ export function createNotifier(core: Parts): Notifier {
   return {
     setReceivers(receivers) {
       const before = lines
-      lines = new Map(receivers.map((receiver) => [receiver.name, newLine(receiver)]))
+      lines = new Map(receivers.map((receiver) => [receiver.name, newLine(receiver, core.store.now())]))
       for (const line of before.values()) void end(line)
       // One line at a time tells a receiver: the row has what the old one has told.
       for (const [name, line] of lines) {
@@ -107,9 +109,10 @@ export function createNotifier(core: Parts): Notifier {
   }
 }
 
-function newLine(receiver: Receiver): Line {
+function newLine(receiver: Receiver, since: number): Line {
   return {
     receiver,
+    since,
     ending: new AbortController(),
     failures: 0,
     failingFrom: undefined,
@@ -226,13 +229,14 @@ function asNotTaken(error: unknown): NotTaken {
 }
 
 /** The row of the receiver, held by this node; undefined while another one holds it. */
-async function hold(core: Parts, self: string, { receiver }: Line): Promise<StoredReceiver | undefined> {
+async function hold(core: Parts, self: string, { receiver, since }: Line): Promise<StoredReceiver | undefined> {
   const { receivers, audit: entries, now, commit, hasOtherNodes } = core.store
   const found = await receivers.find(receiver.name)
   const heldUntil = now() + HOLD_MS
   if (found === undefined) {
-    // A new one is told of what comes from now on. While old transactions are open the horizon may be far behind.
-    const position = [await entries.horizon(), lowestBodyAt(now() - MINUTE_MS)].sort().at(-1) ?? ''
+    // A new one is told of what has come since it is configured. While old transactions are open the horizon may be far behind.
+    const latest = [await entries.horizon(), lowestBodyAt(now() - MINUTE_MS)].sort().at(-1) ?? ''
+    const position = [latest, lowestBodyAt(since)].sort()[0] ?? ''
     const row = { name: receiver.name, position, told: [], failingSince: null, holder: self, heldUntil }
     return (await commit([receivers.insert(row)])).done ? row : undefined
   }
