@@ -229,7 +229,11 @@ function asNotTaken(error: unknown): NotTaken {
 }
 
 /** The row of the receiver, held by this node; undefined while another one holds it. */
-async function hold(core: Parts, self: string, { receiver, since }: Line): Promise<StoredReceiver | undefined> {
+async function hold(
+  core: Parts,
+  self: string,
+  { receiver, since }: Line,
+): Promise<StoredReceiver | undefined> {
   const { receivers, audit: entries, now, commit, hasOtherNodes } = core.store
   const found = await receivers.find(receiver.name)
   const heldUntil = now() + HOLD_MS
