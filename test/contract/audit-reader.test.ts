@@ -77,6 +77,8 @@ describe.each(DIALECTS)('following the audit: %s', (dialect) => {
   })
 
   test('what retention deletes is no news', async () => {
+    // The 32 ms of what another test has added must be over: what appears in the same ones comes with its neighbours.
+    await new Promise((resolve) => setTimeout(resolve, 40))
     const reader = new AuditReader(opened)
     await reader.look(MOST)
     const ids = await add(0, 0, 0)
