@@ -4,11 +4,8 @@ import type { AuditTrace } from '../../domain/audit-entry.ts'
 import type { EndReason } from '../../domain/credential.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { insert, run } from '../engine/run.ts'
-
-const PREFIX = 'ending|'
-/** After every key with the prefix. */
-const AFTER = 'ending}'
+import { run } from '../engine/run.ts'
+import { unfinishedEnds } from './unfinished-ends.ts'
 
 /** How many kept replies are erased in the same change as their agent. */
 const MAX_ERASED = 100
@@ -22,7 +19,9 @@ export interface UnfinishedEnd {
   readonly by: AuditTrace
 }
 
-export function agentEnds({ build, read }: Engine) {
+export function agentEnds(engine: Engine) {
+  const { build } = engine
+  const unfinished = unfinishedEnds<Omit<UnfinishedEnd, 'agentId'>>(engine, 'ending')
   return {
     /** Ends the agent and its private key. Everything cached about the agent is stale with the commit. */
     end: (id: string, reason: AgentEndReason, now: number): Step[] => [
@@ -57,22 +56,9 @@ export function agentEnds({ build, read }: Engine) {
       { op: 'invalidate', topic: id },
     ],
     /** For an agent with very many credentials, which are ended in slices afterwards (ADR 0023). */
-    beginEnd: ({ agentId, ...end }: UnfinishedEnd): Step =>
-      insert('meta', { key: `${PREFIX}${agentId}`, value: JSON.stringify(end) }),
-    finishEnd: (agentId: string): Step =>
-      run(build.deleteFrom('meta').where('key', '=', `${PREFIX}${agentId}`), 'any'),
-    unfinishedEnds: async (limit: number): Promise<UnfinishedEnd[]> => {
-      const found = build
-        .selectFrom('meta')
-        .selectAll()
-        .where('key', '>', PREFIX)
-        .where('key', '<', AFTER)
-        .orderBy('key')
-        .limit(limit)
-      return (await read<{ key: string; value: string }>(found)).map(({ key, value }) => ({
-        agentId: key.slice(PREFIX.length),
-        ...(JSON.parse(value) as Omit<UnfinishedEnd, 'agentId'>),
-      }))
-    },
+    beginEnd: ({ agentId, ...end }: UnfinishedEnd): Step => unfinished.note(agentId, end),
+    finishEnd: (agentId: string): Step => unfinished.forget(agentId),
+    unfinishedEnds: async (limit: number): Promise<UnfinishedEnd[]> =>
+      (await unfinished.list(limit)).map(({ id, end }) => ({ agentId: id, ...end })),
   }
 }

@@ -4,12 +4,10 @@ import { encodeTime } from '../../domain/ids.ts'
 import type { RunEndReason } from '../../domain/run.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { insert, run } from '../engine/run.ts'
+import { run } from '../engine/run.ts'
 import { among } from './among.ts'
+import { unfinishedEnds } from './unfinished-ends.ts'
 
-const PREFIX = 'ending-run|'
-/** After every key with the prefix. */
-const AFTER = 'ending-run}'
 /** More raises of the generation than this in one change become one, of everything: PostgreSQL remembers as many. */
 const MAX_TOPICS = 32
 
@@ -31,7 +29,8 @@ export interface UnfinishedRun {
 }
 
 export function runEnds(engine: Engine) {
-  const { build, read } = engine
+  const { build } = engine
+  const unfinished = unfinishedEnds<Omit<UnfinishedRun, 'runId'>>(engine, 'ending-run')
   return {
     /**
      * Ends all of `ids`, each with its entry, or none when one of them has ended, or for missed heartbeats: has beaten since it
@@ -61,23 +60,10 @@ export function runEnds(engine: Engine) {
     dropBeats: (ids: readonly string[]): Step =>
       run(build.deleteFrom('run_beats').where(among(engine, ids, 'run_id')), 'any'),
     /** For a run with very many credentials, which are ended in slices afterwards (ADR 0023). */
-    beginEnd: ({ runId, ...end }: UnfinishedRun): Step =>
-      insert('meta', { key: `${PREFIX}${runId}`, value: JSON.stringify(end) }),
-    finishEnd: (runId: string): Step =>
-      run(build.deleteFrom('meta').where('key', '=', `${PREFIX}${runId}`), 'any'),
-    unfinishedEnds: async (limit: number): Promise<UnfinishedRun[]> => {
-      const found = build
-        .selectFrom('meta')
-        .selectAll()
-        .where('key', '>', PREFIX)
-        .where('key', '<', AFTER)
-        .orderBy('key')
-        .limit(limit)
-      return (await read<{ key: string; value: string }>(found)).map(({ key, value }) => ({
-        runId: key.slice(PREFIX.length),
-        ...(JSON.parse(value) as Omit<UnfinishedRun, 'runId'>),
-      }))
-    },
+    beginEnd: ({ runId, ...end }: UnfinishedRun): Step => unfinished.note(runId, end),
+    finishEnd: (runId: string): Step => unfinished.forget(runId),
+    unfinishedEnds: async (limit: number): Promise<UnfinishedRun[]> =>
+      (await unfinished.list(limit)).map(({ id, end }) => ({ runId: id, ...end })),
   }
 }
 
