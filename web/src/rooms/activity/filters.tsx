@@ -46,6 +46,7 @@ export function ActivityFilters({ filters, onChange }: Props) {
         onChange={(credential) => onChange({ credential })}
         width="sm:w-36!"
       />
+      <NameFilter label="Run" value={filters.run} onChange={(run) => onChange({ run })} width="sm:w-36!" />
       <ActionFilter value={filters.action} onChange={(action) => onChange({ action })} />
       <Select
         aria-label="Time"
