@@ -128,7 +128,7 @@ test('a hostile purpose is text, in the list and whole on request', async () => 
   await detail(page)
     .getByRole('button', { name: `Show all ${PURPOSE.length} characters` })
     .click()
-  const text = await detail(page).innerText()
+  const text = (await detail(page).textContent()) ?? ''
   expect(text).toContain(MARKUP)
   expect(text).toContain('⟨U+0007⟩')
   expect(text.replaceAll(/[\n\t]/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
