@@ -136,8 +136,8 @@ function Lives({ run, deadAt }: { readonly run: Run; readonly deadAt: string }) 
   return (
     <>
       <Fact name="Dead in">
-        <Life from={run.last_beat} until={deadAt} soonMs={1.5 * heartbeatMs(run)} />{' '}
-        <span className="text-muted">unless it says that it lives, every {run.heartbeat}</span>
+        <Life from={run.last_beat} until={deadAt} soonMs={1.5 * heartbeatMs(run)} />
+        <span className="block text-muted">unless it says that it lives, every {run.heartbeat}</span>
       </Fact>
       <Fact name="Last beat">
         <Time at={run.last_beat} />

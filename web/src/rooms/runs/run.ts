@@ -7,7 +7,7 @@ export type Run = Answer<'GET /v1/admin/runs/:id'>
 const REASONS: Readonly<Record<NonNullable<Run['reason']>, readonly [word: string, sentence: string]>> = {
   completed: ['completed', 'Its agent ended it: the work was done.'],
   missed_heartbeat: ['no heartbeat', 'It did not say any more that it lives.'],
-  ended_by: ['ended by a person', 'An administrator ended it.'],
+  ended_by: ['ended by admin', 'An administrator ended it.'],
   agent_ended: ['agent ended', 'Its agent was deleted, or expired.'],
   expired: ['time over', 'It reached the longest time that this server allows.'],
 }

@@ -19,11 +19,11 @@ const COLUMNS: readonly Column<Run>[] = [
   { name: 'Agent', width: 'minmax(0, 1fr)', cell: ({ agent }) => <Name text={agent.name} /> },
   {
     name: 'For',
-    width: 'minmax(0, 2fr)',
+    width: 'minmax(0, 1.6fr)',
     cell: ({ purpose }) =>
       purpose === null ? <span className="text-muted">not said</span> : <Name text={purpose} />,
   },
-  { name: 'State', width: '148px', from: 480, cell: (run) => <RunStatus run={run} /> },
+  { name: 'State', width: 'clamp(116px, 12vw, 148px)', cell: (run) => <RunStatus run={run} /> },
   {
     name: 'Holds',
     width: '56px',
