@@ -51,6 +51,10 @@ export const COLUMNS = {
     previous_until: nullable(bigint),
     /** Who answers for it; null: who created it. */
     owner: nullable(text),
+    /** `identity:` or `platform:` and the name of the entry that it came under; null for an agent with secrets. */
+    identity: nullable(text),
+    /** JSON array: what it is bound to, the issuer first. */
+    identity_values: nullable(text),
   },
   /** Extra scopes from an approved amendment. */
   agent_grants: {
@@ -182,6 +186,17 @@ export const COLUMNS = {
   used_proofs: {
     id: text,
     expires_at: bigint,
+  },
+  /** Access tokens of agents without secrets, until they end. */
+  logins: {
+    jti: text,
+    agent_id: text,
+    expires_at: bigint,
+  },
+  /** When some node last had this entry of `identities` or `platforms`. */
+  trusts: {
+    entry: text,
+    trusted_at: bigint,
   },
   issuer_keys: {
     kid: text,
