@@ -1,4 +1,5 @@
 import { bigint, type Column, nullable, text } from './column.ts'
+import { KEYLESS_COLUMNS } from './keyless-columns.ts'
 import { RUN_COLUMNS } from './run-columns.ts'
 
 export type { Column } from './column.ts'
@@ -187,17 +188,7 @@ export const COLUMNS = {
     id: text,
     expires_at: bigint,
   },
-  /** Access tokens of agents without secrets, until they end. */
-  logins: {
-    jti: text,
-    agent_id: text,
-    expires_at: bigint,
-  },
-  /** When some node last had this entry of `identities` or `platforms`. */
-  trusts: {
-    entry: text,
-    trusted_at: bigint,
-  },
+  ...KEYLESS_COLUMNS,
   issuer_keys: {
     kid: text,
     public_jwk: text,
