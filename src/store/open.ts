@@ -21,6 +21,7 @@ import { createRuns } from './tables/runs.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createSessions } from './tables/sessions.ts'
 import { createTokens } from './tables/tokens.ts'
+import { createTrusts } from './tables/trusts.ts'
 
 export interface StoreOptions {
   /** For SQLite. */
@@ -59,6 +60,7 @@ export function createStore(engine: Engine) {
     tokens: createTokens(engine),
     logins: createLogins(engine),
     runs: createRuns(engine),
+    trusts: createTrusts(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),
     operators: createOperators(engine),
