@@ -90,6 +90,7 @@ export default {
     ),
     allow('receivers-stay-outside', '^src/notify/', '^src/(notify|domain|egress)/'),
     allow('providers-stay-outside', '^src/sso/', '^src/(sso|domain|egress)/'),
+    allow('trust-stays-outside', '^src/identity/', '^src/(identity|domain|egress|keys)/'),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api|log)/'),
     allow(
       'jobs-import-core',
@@ -140,6 +141,7 @@ export default {
         'command-logins': ['audit', 'sessions'],
         operators: ['audit', 'authentication', 'agents', 'sessions'],
         live: ['audit', 'authentication', 'sessions'],
+        identities: ['audit', 'authentication', 'agents', 'enrollments', 'runs'],
       },
       ['^src/core/create-core\\.ts$'],
     ),

@@ -15,6 +15,7 @@ import type {
   Denials,
   Feed,
   Health,
+  Identities,
   IssuerKeys,
   LastRevocations,
   LastUse,
@@ -55,6 +56,7 @@ export interface Core {
   readonly notifier: Notifier
   readonly feed: Feed
   readonly sso: SsoProviders
+  readonly identities: Identities
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
