@@ -141,7 +141,6 @@ export default {
         'command-logins': ['audit', 'sessions'],
         operators: ['audit', 'authentication', 'agents', 'sessions'],
         live: ['audit', 'authentication', 'sessions'],
-        identities: ['audit', 'authentication', 'agents', 'enrollments', 'runs'],
       },
       ['^src/core/create-core\\.ts$'],
     ),
