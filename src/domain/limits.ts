@@ -13,6 +13,8 @@ export const ACCESS_TOKEN_MS = HOUR_MS
 export const JWT_TOLERANCE_MS = 5_000
 /** Longest accepted JWT. */
 export const MAX_JWT_BYTES = 4_096
+/** Longest token of somebody else that is taken for a login. */
+export const MAX_FOREIGN_JWT_BYTES = 16_384
 
 /** Body, free-form metadata and JSON nesting. */
 export const MAX_BODY_BYTES = 65_536

@@ -57,6 +57,27 @@ export async function endRuns(
   ids: readonly string[],
   reason: RunEndReason,
 ): Promise<number> {
+  const { few, change } = await planEnds(core, actor, ids, reason)
+  const { done } = await commit(core, actor, change, { urgent: true })
+  return done ? few.length : 0
+}
+
+/** The steps that end one run, as part of another act; refused when it has ended. */
+export async function runEndSteps(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  id: string,
+  reason: RunEndReason,
+): Promise<Step[]> {
+  return (await planEnds(core, actor, [id], reason)).change
+}
+
+async function planEnds(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  ids: readonly string[],
+  reason: RunEndReason,
+): Promise<{ few: string[]; change: Step[] }> {
   const { runs, credentials, endSlice, now: clock } = core.store
   const counts = await credentials.countLivingOfRuns(ids, endSlice + 1)
   const now = clock()
@@ -70,8 +91,7 @@ export async function endRuns(
       ? [runs.beginEnd({ runId: first, endedAt: now, by })]
       : credentials.endAll({ runIds: few }, 'run_ended', now, by)),
   ]
-  const { done } = await commit(core, actor, change, { urgent: true })
-  return done ? few.length : 0
+  return { few, change }
 }
 
 /** The runs that fit into one commit, with their credentials. A run with too many is alone. */
