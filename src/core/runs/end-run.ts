@@ -58,16 +58,18 @@ export async function endRuns(
   reason: RunEndReason,
 ): Promise<number> {
   const { runs, credentials, endSlice, now: clock } = core.store
-  const counts = await credentials.countLivingOfRuns(ids, endSlice + 1)
+  // Each takes one row at least.
+  const first = ids.slice(0, endSlice)
+  const counts = await credentials.countLivingOfRuns(first)
   const now = clock()
   const by = traceOf(actor)
-  const { few, hasMany } = firstOf(ids, counts, endSlice)
+  const { few, hasMany } = firstOf(first, counts, endSlice)
   const ending = { reason, endedAt: now, now, by }
-  const first = few[0]
+  const one = few[0]
   const change: Step[] = [
     ...runs.endRuns(few, ending),
-    ...(hasMany && first !== undefined
-      ? [runs.beginEnd({ runId: first, endedAt: now, by })]
+    ...(hasMany && one !== undefined
+      ? [runs.beginEnd({ runId: one, endedAt: now, by })]
       : credentials.endAll({ runIds: few }, 'run_ended', now, by)),
   ]
   const { done } = await commit(core, actor, change, { urgent: true })
