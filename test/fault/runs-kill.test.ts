@@ -177,8 +177,13 @@ test.each(['sqlite', 'postgres'] as const)(
   },
 )
 
-/** Longer than all that a run may miss. */
-const AWAY_MS = 8_000
+const AWAY = {
+  heartbeatMs: 2_000,
+  /** Longer than all that a run may miss. */
+  ms: 10_000,
+  /** Clients beat again at the end of the interval that each run then gets, not in its first moment. */
+  beatAfterMs: 1_800,
+}
 
 test.each([
   ['the server is frozen', 'sqlite'],
@@ -197,19 +202,22 @@ test.each([
     })
     const ids: string[] = []
     await forAll(Array.from({ length: 40 }), async () => {
-      const { body } = await server.call<{ id: string }>(agent.token, 'POST', '/v1/runs', { heartbeat: '1s' })
+      const { body } = await server.call<{ id: string }>(agent.token, 'POST', '/v1/runs', {
+        heartbeat: `${AWAY.heartbeatMs}ms`,
+      })
       ids.push(body.id)
     })
     const [dead, healthy] = [ids.slice(0, 10), ids.slice(10)]
-    const doomed = beating(agent.token, dead, () => server, 1_000)
-    const living = beating(agent.token, healthy, () => server, 1_000)
-    await sleep(2_000)
-    await doomed.stop()
+    const all = beating(agent.token, ids, () => server, AWAY.heartbeatMs)
+    await sleep(AWAY.heartbeatMs + 1_000)
+    await all.stop()
     if (own === undefined) server.signal('SIGSTOP')
     else await own.halt()
-    await sleep(AWAY_MS)
+    await sleep(AWAY.ms)
     if (own === undefined) server.signal('SIGCONT')
     else await own.resume()
+    await sleep(AWAY.beatAfterMs)
+    const living = beating(agent.token, healthy, () => server, AWAY.heartbeatMs)
 
     const states = async () => {
       const { status, body } = await server.call<ShownRun[]>(undefined, 'GET', '/v1/admin/runs?limit=1000')
@@ -220,7 +228,7 @@ test.each([
       return found !== undefined && dead.every((id) => found.get(id) === 'ended')
     })
     // As long again: whatever would end the healthy has had its time.
-    await sleep(4_000)
+    await sleep(4 * AWAY.heartbeatMs)
     const found = await states()
     await living.stop()
     expect(living.refused).toEqual([])
