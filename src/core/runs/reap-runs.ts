@@ -4,7 +4,7 @@ import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { endRuns } from './end-run.ts'
 
-type Parts = Pick<Core, 'store' | 'runs' | 'answering'>
+type Parts = Pick<Core, 'store' | 'runs' | 'answering' | 'meter'>
 
 /** Runs that are read at once. */
 const BATCH = 1_000
