@@ -39,7 +39,7 @@ export async function reapRuns(core: Parts): Promise<boolean> {
 
 /** Ends these in slices, and returns how many it ended. Those of a refused slice end one by one: one of them holds up no other. */
 async function endAll(
-  core: Pick<Core, 'store'>,
+  core: Pick<Core, 'meter' | 'store'>,
   ids: readonly string[],
   reason: RunEndReason,
   mayStill: (id: string) => boolean,
