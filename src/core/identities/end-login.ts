@@ -12,7 +12,7 @@ import { runEndSteps } from '../runs/end-run.ts'
 
 const TRIES = 5
 
-type Parts = Pick<Core, 'store' | 'ids'>
+type Parts = Pick<Core, 'store' | 'ids' | 'meter'>
 
 /**
  * Ends the keyless login that the caller's token came from: the token, its run with all credentials of that, and the agent when
@@ -28,10 +28,10 @@ export async function endLogin(core: Parts, actor: Actor<AgentCaller>): Promise<
       throw new Problem('not_allowed', {
         message: 'This agent logs in with secrets of its own; DELETE /v1/self ends it.',
       })
-    const { revoked, change } = await planEnd(core, actor, agent, accessToken)
+    const { revoked, change, runs } = await planEnd(core, actor, agent, accessToken)
     // Not with the guards of the caller, which would hold the row that this changes: `touch` waits for whoever ends the token.
     const outcome = await commit(core, { caller: undefined, origin: actor.origin }, change, { urgent: true })
-    if (outcome.done) return
+    if (outcome.done) return core.meter.runEnded('completed', runs)
     if (change[outcome.step] === revoked) throw agentEnded()
   }
   throw new Problem('conflict', { message: 'The logins of this agent are changing; try again.' })
@@ -42,11 +42,12 @@ async function planEnd(
   actor: Actor<AgentCaller>,
   agent: Agent,
   { jti, expiresAt }: AccessToken,
-): Promise<{ revoked: Step; change: Step[] }> {
+): Promise<{ revoked: Step; change: Step[]; runs: number }> {
   const { agents, logins, tokens } = core.store
   const now = core.store.now()
   const login = { jti, agentId: agent.id }
   const isLast = !(await logins.hasOther(login, now))
+  const ofRun = isLast ? [] : await ownRunSteps(core, actor)
   // Refused when the token was revoked in the meantime.
   const revoked = tokens.revoke(jti, expiresAt + JWT_TOLERANCE_MS)
   const change = [
@@ -55,9 +56,9 @@ async function planEnd(
     revoked,
     logins.drop(jti),
     audit(core, actor, { action: 'token.revoked', details: { jti, reason: 'logged_out' } }),
-    ...(isLast ? await endSteps(core, actor, agent, 'logged_out') : await ownRunSteps(core, actor)),
+    ...(isLast ? await endSteps(core, actor, agent, 'logged_out') : ofRun),
   ]
-  return { revoked, change }
+  return { revoked, change, runs: ofRun.length === 0 ? 0 : 1 }
 }
 
 async function ownRunSteps(core: Parts, actor: Actor<AgentCaller>): Promise<Step[]> {
