@@ -1,4 +1,5 @@
 import type { Agent } from '../../domain/agent.ts'
+import { identityOf } from '../../domain/identity/agent-identity.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentSettings } from '../../store/tables/agents.ts'
@@ -120,11 +121,11 @@ async function decide(core: Core, actor: Actor, before: LivingAgent, changes: Ag
 }
 
 /** An entry of `identities` decides about the scopes of its agents, with each login. Throws `conflict`. */
-function requireOwnScopes({ identity, scopes }: Agent, planned: ScopePlan): void {
-  if (identity?.startsWith('identity:') !== true) return
-  if (JSON.stringify(planned.scopes) === JSON.stringify(scopes)) return
+function requireOwnScopes(agent: Agent, planned: ScopePlan): void {
+  const entry = identityOf(agent)
+  if (entry?.kind !== 'identity' || JSON.stringify(planned.scopes) === JSON.stringify(agent.scopes)) return
   throw new Problem('conflict', {
-    message: `The entry "${identity.slice('identity:'.length)}" of "identities" gives this agent its scopes; change it there.`,
+    message: `The entry "${entry.name}" of "identities" gives this agent its scopes; change it there.`,
   })
 }
 
