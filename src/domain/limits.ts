@@ -16,6 +16,11 @@ export const MAX_JWT_BYTES = 4_096
 /** Longest token of somebody else that is taken for a login. */
 export const MAX_FOREIGN_JWT_BYTES = 16_384
 
+/** Keyless login: the longest token of somebody else, how exactly its times are taken, and how old it may be unless an entry says otherwise. */
+export const MAX_FOREIGN_JWT_BYTES = 16_384
+export const FOREIGN_TOLERANCE_MS = MINUTE_MS
+export const FOREIGN_AGE_MS = 10 * MINUTE_MS
+
 /** Body, free-form metadata and JSON nesting. */
 export const MAX_BODY_BYTES = 65_536
 /** Largest git object to sign: as base64 it still fits into a body. */
