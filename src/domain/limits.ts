@@ -13,8 +13,6 @@ export const ACCESS_TOKEN_MS = HOUR_MS
 export const JWT_TOLERANCE_MS = 5_000
 /** Longest accepted JWT. */
 export const MAX_JWT_BYTES = 4_096
-/** Longest token of somebody else that is taken for a login. */
-export const MAX_FOREIGN_JWT_BYTES = 16_384
 
 /** Keyless login: the longest token of somebody else, how exactly its times are taken, and how old it may be unless an entry says otherwise. */
 export const MAX_FOREIGN_JWT_BYTES = 16_384
