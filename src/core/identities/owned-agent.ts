@@ -59,7 +59,8 @@ export async function ownedAgent(
     const made = createOwned(core, actor, owned, rightsOf(undefined, []))
     return { ...made, steps: [...ended, ...made.steps] }
   }
-  if (!isBoundTo(known, owned)) throw new IdentityRefused('name_taken', [nameOfKey(owned.key)])
+  if (!isBoundTo(known, owned))
+    throw new IdentityRefused('name_taken', [owned.key.slice(owned.key.indexOf(':') + 1)])
   return bringUp(core, actor, known, rightsOf)
 }
 
@@ -69,11 +70,6 @@ function isBoundTo({ identity, identityValues: values }: Agent, owned: Ownership
     values?.length === owned.values.length &&
     values.every((value, index) => value === owned.values[index])
   )
-}
-
-/** `github` of `identity:github`. */
-function nameOfKey(key: string): string {
-  return key.slice(key.indexOf(':') + 1)
 }
 
 /** No secret has the hash that stands for its own: each hash is 43 characters long. */

@@ -51,41 +51,58 @@ export interface SignedToken extends IssuedToken {
   readonly expiresAt: number
 }
 
+/** Whom a denial is recorded for, and what its entry says beside the code: the holder, unless its agent may not exist yet. */
+export interface Denied {
+  readonly actor: Actor<AgentCaller | undefined>
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+function recordDenial(core: Pick<Core, 'denials'>, { actor, details }: Denied, code: string): void {
+  core.denials.record(actor, { action: 'token.refused', details: { code, ...details } })
+}
+
 /** Limits the tokens that one agent gets or revokes, each of which is a commit. Throws `rate_limited`. */
 export function requireRate(
   core: Pick<Core, 'rates' | 'denials' | 'store' | 'settings'>,
-  { client, actor }: TokenHolder,
+  who: TokenHolder,
   what: 'mint' | 'revoke',
 ): void {
-  takeToken(core, actor, `${what}|${client.agent.id}`, core.settings.tokensPerMinute)
+  takeToken(core, who, `${what}|${who.client.agent.id}`, core.settings.tokensPerMinute)
 }
 
 /** `count`: a minute. Throws `rate_limited`. */
 export function takeToken(
   core: Pick<Core, 'rates' | 'denials' | 'store'>,
-  actor: Actor<AgentCaller>,
+  denied: Denied,
   key: string,
   count: number,
 ): void {
   const wait = core.rates.take(key, { count, perMs: MINUTE_MS }, core.store.now())
   if (wait === 0) return
-  core.denials.record(actor, { action: 'token.refused', details: { code: 'rate_limited' } })
+  recordDenial(core, denied, 'rate_limited')
   const message = 'This agent gets or revokes access tokens too often; use each one until it expires.'
   throw new Problem('rate_limited', { message, retryAfterSeconds: wait })
 }
 
-/** What the token is to be. Throws `OAuthProblem`: `invalid_grant` for a run that is unknown, another agent's, or has ended. */
-export async function planToken(core: Core, who: TokenHolder, command: TokenCommand): Promise<TokenPlan> {
-  const run = await findRun(core, who, command)
+/**
+ * What the token is to be. Throws `OAuthProblem`: `invalid_scope`, `invalid_target`, and `invalid_grant` for a run that is unknown,
+ * another agent's, or has ended.
+ */
+export async function planToken(
+  core: Core,
+  who: TokenHolder,
+  command: TokenCommand,
+  denied: Denied = who,
+): Promise<TokenPlan> {
   try {
+    const run = await findRun(core, who, command)
     return {
       ...decideScopes(who.client.caller.scopes, command.scope),
       audience: decideAudience(core.settings, who.client, command),
       run,
     }
   } catch (error) {
-    if (error instanceof OAuthProblem)
-      core.denials.record(who.actor, { action: 'token.refused', details: { code: error.code } })
+    if (error instanceof OAuthProblem) recordDenial(core, denied, error.code)
     throw error
   }
 }
@@ -96,7 +113,6 @@ async function findRun(core: Core, { actor }: TokenHolder, { run }: TokenCommand
     return await findRunning(core, actor.caller, run)
   } catch (error) {
     if (!(error instanceof Problem) || (error.code !== 'not_found' && error.code !== 'gone')) throw error
-    core.denials.record(actor, { action: 'token.refused', details: { code: 'invalid_grant' } })
     throw new OAuthProblem('invalid_grant', error.message)
   }
 }
