@@ -119,7 +119,15 @@ export async function testCore(
   issuerKey ??= newIssuerKey({ store, sealer, settings })
   await store.commit([(await issuerKey).step])
   const none = () => undefined
-  const meter = { issued: none, revoked: none, expired: none, authenticated: none }
+  const meter = {
+    issued: none,
+    revoked: none,
+    expired: none,
+    authenticated: none,
+    runStarted: none,
+    runEnded: none,
+    runBeat: none,
+  }
   const identities = createIdentities({ lookup, timeoutMs: settings.upstreamTimeoutMs, log, now })
   const core = await createCore({ store, sealer, hasher, identities, settings, meter, log }, async () => ({
     kinds: [...kinds, ...moreKinds],
