@@ -116,12 +116,10 @@ test('audit --run shows what happened in a run, with its id on each line', async
   const { stdout, code } = await runCli(['audit', '--run', run], { env })
   expect(code).toBe(0)
   const shown = lines(stdout)
-  expect(shown.map((line) => line.split(/ {2,}/)[1])).toEqual([
-    'run.started',
-    'credential.issued',
-    'credential.revoked',
-    'run.ended',
-  ])
+  const actions = shown.map((line) => line.split(/ {2,}/)[1])
+  expect(actions.slice(0, 2)).toEqual(['run.started', 'credential.issued'])
+  // In one commit.
+  expect(actions.slice(2).sort()).toEqual(['credential.revoked', 'run.ended'])
   for (const line of shown) expect(line).toContain(run)
 })
 
