@@ -61,6 +61,10 @@ export interface Agent {
   readonly createdBy: string
   /** Who answers for it; null: who created it. */
   readonly owner: string | null
+  /** The entry that it came under (`keyOfEntry`); null: it has secrets of its own. */
+  readonly identity: string | null
+  /** What it is bound to, the issuer first: the same name from other values is a refusal. */
+  readonly identityValues: readonly string[] | null
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly endedAt: number | null
@@ -83,7 +87,8 @@ export function secretsEnd({ rotation, previous }: Pick<Agent, 'rotation' | 'pre
   return of === rotation - 1 ? (previous?.until ?? 0) : 0
 }
 
-export type AgentEndReason = 'deleted' | 'expired' | 'uncollected'
+/** `untrusted`: no node has the entry of `identities` or `platforms` that it came under. */
+export type AgentEndReason = 'deleted' | 'expired' | 'uncollected' | 'untrusted'
 
 /** Why the credentials of an agent ended with it. */
 export function endOfCredentials(how: AgentEndReason): EndReason {
