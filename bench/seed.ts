@@ -84,6 +84,8 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       previous_secret_hash: null,
       previous_until: null,
       owner: null,
+      identity: null,
+      identity_values: null,
     }
   })
 }

@@ -4,6 +4,7 @@ import type { Agent } from '../domain/agent.ts'
 import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
 import type { Revocations } from '../domain/backend.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
+import type { Identity, Platform, ProvenWorkload } from '../domain/identity/identity.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { SsoProvider } from '../domain/people/sso.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
@@ -207,6 +208,21 @@ export interface SsoProviders {
   /** In the order of the configuration. */
   names(): string[]
   find(name: string): SsoProvider | undefined
+}
+
+/** Who logs in here without a secret of ours. */
+export interface Identities {
+  /** These entries from now on. Keys of issuers that stay are kept. */
+  setTrusted(trusted: Trusted): void
+  trusted(): Trusted
+  /** Verifies a token that somebody else signed, and finds the one entry that it matches. Throws `IdentityRefused`. */
+  prove(token: string): Promise<ProvenWorkload>
+}
+
+/** What the configuration trusts, compiled. */
+export interface Trusted {
+  readonly identities: readonly Identity[]
+  readonly platforms: readonly Platform[]
 }
 
 /** An entry, and the place from which a stream goes on after it: the body of an id. */

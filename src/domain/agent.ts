@@ -61,6 +61,10 @@ export interface Agent {
   readonly createdBy: string
   /** Who answers for it; null: who created it. */
   readonly owner: string | null
+  /** The entry that it came under (`keyOfEntry`); null: it has secrets of its own. */
+  readonly identity: string | null
+  /** What it is bound to, the issuer first: the same name from other values is a refusal. */
+  readonly identityValues: readonly string[] | null
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly endedAt: number | null

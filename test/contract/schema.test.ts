@@ -119,6 +119,8 @@ test.each(DIALECTS)('keeps the data of a database of the first version on %s', a
     'previous_secret_hash',
     'previous_until',
     'owner',
+    'identity',
+    'identity_values',
   ])
   const old = Object.entries(row).filter(([name]) => !later.has(name))
   const cells = old.map(([, value]) => (value === null ? 'NULL' : `'${value}'`))

@@ -36,7 +36,7 @@ CREATE TABLE agents (
     created_at integer NOT NULL,
     expires_at integer,
     ended_at integer,
-    end_reason text, audiences text, bounds text, description text, rotation integer, previous_bearer_hash text, previous_secret_hash text, previous_until integer, owner text,
+    end_reason text, audiences text, bounds text, description text, rotation integer, previous_bearer_hash text, previous_secret_hash text, previous_until integer, owner text, identity text, identity_values text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE audit (
@@ -180,6 +180,12 @@ CREATE TABLE login_links (
     expires_at integer NOT NULL,
     PRIMARY KEY (secret_hash)
   ) STRICT;
+CREATE TABLE logins (
+    jti text NOT NULL,
+    agent_id text NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (jti)
+  ) STRICT;
 CREATE TABLE meta (
     key text NOT NULL,
     value text NOT NULL,
@@ -294,6 +300,11 @@ CREATE TABLE signing_keys (
     ended_at integer,
     PRIMARY KEY (agent_id)
   ) STRICT;
+CREATE TABLE trusts (
+    entry text NOT NULL,
+    trusted_at integer NOT NULL,
+    PRIMARY KEY (entry)
+  ) STRICT;
 CREATE TABLE used_proofs (
     id text NOT NULL,
     expires_at integer NOT NULL,
@@ -305,6 +316,7 @@ CREATE UNIQUE INDEX agents_bearer ON agents (bearer_hash);
 CREATE UNIQUE INDEX agents_client ON agents (client_id);
 CREATE INDEX agents_ended ON agents (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL;
+CREATE INDEX agents_identity ON agents (identity, id) WHERE ended_at IS NULL AND identity IS NOT NULL;
 CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL;
 CREATE INDEX agents_name ON agents (name_key, id);
 CREATE INDEX agents_policy ON agents (policy) WHERE ended_at IS NULL AND policy IS NOT NULL;
@@ -335,6 +347,8 @@ CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT N
 CREATE INDEX enrollments_status ON enrollments (status, id);
 CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+CREATE INDEX logins_agent ON logins (agent_id, expires_at);
+CREATE INDEX logins_expiry ON logins (expires_at);
 CREATE UNIQUE INDEX operators_living_email ON operators (email) WHERE ended_at IS NULL AND issuer IS NULL;
 CREATE UNIQUE INDEX operators_living_subject ON operators (issuer, subject) WHERE ended_at IS NULL AND issuer IS NOT NULL;
 CREATE UNIQUE INDEX passkeys_credential ON passkeys (credential_id);

@@ -110,6 +110,8 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
     previous_secret_hash: null,
     previous_until: null,
     owner: null,
+    identity: null,
+    identity_values: null,
     ...set,
   }
 }
@@ -136,6 +138,8 @@ export function newAgent(set: Partial<Agent> = {}): Agent {
     policy: null,
     createdBy: 'local',
     owner: null,
+    identity: null,
+    identityValues: null,
     createdAt: T0,
     expiresAt: null,
     endedAt: null,

@@ -203,6 +203,8 @@ export async function prepareAgent(core: Core, plan: AgentPlan): Promise<Prepare
     bounds: plan.bounds ?? null,
     createdBy: plan.createdBy,
     owner: plan.owner || null,
+    identity: null,
+    identityValues: null,
     createdAt: now,
     expiresAt: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,
     endedAt: null,

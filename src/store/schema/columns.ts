@@ -1,4 +1,5 @@
 import { bigint, type Column, nullable, text } from './column.ts'
+import { KEYLESS_COLUMNS } from './keyless-columns.ts'
 import { RUN_COLUMNS } from './run-columns.ts'
 
 export type { Column } from './column.ts'
@@ -51,6 +52,10 @@ export const COLUMNS = {
     previous_until: nullable(bigint),
     /** Who answers for it; null: who created it. */
     owner: nullable(text),
+    /** `identity:` or `platform:` and the name of the entry that it came under; null for an agent with secrets. */
+    identity: nullable(text),
+    /** JSON array: what it is bound to, the issuer first. */
+    identity_values: nullable(text),
   },
   /** Extra scopes from an approved amendment. */
   agent_grants: {
@@ -183,6 +188,7 @@ export const COLUMNS = {
     id: text,
     expires_at: bigint,
   },
+  ...KEYLESS_COLUMNS,
   issuer_keys: {
     kid: text,
     public_jwk: text,

@@ -13,6 +13,7 @@ import * as activity from './migrations/0011-activity.ts'
 import * as owner from './migrations/0012-owner.ts'
 import * as sso from './migrations/0013-sso.ts'
 import * as runs from './migrations/0014-runs.ts'
+import * as keyless from './migrations/0015-keyless.ts'
 
 export interface Migration {
   readonly version: number
@@ -36,6 +37,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: 'owner', statements: owner.statements },
   { version: 13, name: 'sso', statements: sso.statements },
   { version: 14, name: 'runs', statements: runs.statements },
+  { version: 15, name: 'keyless', statements: keyless.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

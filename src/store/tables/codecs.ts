@@ -15,7 +15,7 @@ import { codecOf } from '../schema/codec.ts'
 import type { AgentRow } from '../schema/rows.ts'
 
 const agents = codecOf<Agent>()('agents', {
-  json: ['scopes', 'public_jwk', 'bounds'],
+  json: ['scopes', 'public_jwk', 'bounds', 'identity_values'],
   columns: {
     name_key: ({ name }) => nameKey(name),
     audiences: ({ audiences }) => encodeAudiences(audiences),
