@@ -55,8 +55,6 @@ export interface HeldRun {
   readonly child: number
   readonly holders: readonly Holder[]
   shown(): Promise<ShownRun>
-  /** What the audit has of it, oldest first. */
-  actions(): Promise<string[]>
   /** Since when each upstream has refused its holder, once all do. */
   refused(): Promise<Readonly<Record<Upstream, Refused>>>
   /** Ends what is left of it on this machine. */
@@ -136,13 +134,10 @@ function heldRun(
     ...parts,
     async shown() {
       const [run, ...others] = await get<ShownRun[]>(`/v1/admin/runs?agent=${agent}`)
-      if (run === undefined || others.length > 0) throw new Error(`${others.length} runs too many`)
+      if (run === undefined) throw new Error('there is no run')
+      if (others.length > 0) throw new Error(`there are ${others.length} runs too many`)
       return run
     },
-    actions: async () =>
-      (await get<{ action: string }[]>(`/v1/admin/audit?agent=${agent}&limit=1000`))
-        .map(({ action }) => action)
-        .reverse(),
     async refused() {
       for (const holder of holders) holder.insist()
       const all = await Promise.all(
