@@ -87,7 +87,8 @@ export function secretsEnd({ rotation, previous }: Pick<Agent, 'rotation' | 'pre
   return of === rotation - 1 ? (previous?.until ?? 0) : 0
 }
 
-export type AgentEndReason = 'deleted' | 'expired' | 'uncollected'
+/** `untrusted`: no node has the entry of `identities` or `platforms` that it came under. */
+export type AgentEndReason = 'deleted' | 'expired' | 'uncollected' | 'untrusted'
 
 /** Why the credentials of an agent ended with it. */
 export function endOfCredentials(how: AgentEndReason): EndReason {

@@ -20,6 +20,7 @@ import { createRuns } from './tables/runs.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createSessions } from './tables/sessions.ts'
 import { createTokens } from './tables/tokens.ts'
+import { createTrusts } from './tables/trusts.ts'
 
 export interface StoreOptions {
   /** For SQLite. */
@@ -57,6 +58,7 @@ export function createStore(engine: Engine) {
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
     runs: createRuns(engine),
+    trusts: createTrusts(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),
     operators: createOperators(engine),

@@ -302,12 +302,11 @@ CREATE INDEX command_logins_expiry ON public.command_logins USING btree (expires
 CREATE UNIQUE INDEX command_logins_pkey ON public.command_logins USING btree (code_hash);
 CREATE UNIQUE INDEX command_logins_user_code ON public.command_logins USING btree (user_code_hash) WHERE (user_code_hash IS NOT NULL);
 CREATE INDEX credentials_due ON public.credentials USING btree (backend_uid, due_at) WHERE (due_at IS NOT NULL);
-CREATE INDEX credentials_living ON public.credentials USING btree (agent_id, id) WHERE (ended_at IS NULL);
+CREATE INDEX credentials_living ON public.credentials USING btree (agent_id, id, run_id) WHERE (ended_at IS NULL);
 CREATE INDEX credentials_open ON public.credentials USING btree (state, id) WHERE (settled_at IS NULL);
 CREATE INDEX credentials_open_backend ON public.credentials USING btree (backend, state, id) WHERE (settled_at IS NULL);
 CREATE UNIQUE INDEX credentials_pkey ON public.credentials USING btree (id);
 CREATE INDEX credentials_revoked ON public.credentials USING btree (backend_uid, expires_at) WHERE ((state = 'revoked'::text) AND (revocation = 'none'::text));
-CREATE INDEX credentials_run ON public.credentials USING btree (run_id, id) WHERE ((run_id IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX credentials_settled ON public.credentials USING btree (settled_at) WHERE (settled_at IS NOT NULL);
 CREATE INDEX credentials_stuck ON public.credentials USING btree (backend_uid, id) WHERE (stuck_at IS NOT NULL);
 CREATE INDEX credentials_unsettled ON public.credentials USING btree (backend_uid, id) WHERE (state = ANY (ARRAY['pending'::text, 'revoking'::text]));

@@ -333,11 +333,10 @@ CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at I
 CREATE INDEX command_logins_expiry ON command_logins (expires_at);
 CREATE UNIQUE INDEX command_logins_user_code ON command_logins (user_code_hash) WHERE user_code_hash IS NOT NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX credentials_living ON credentials (agent_id, id, ended_at) WHERE ended_at IS NULL;
+CREATE INDEX credentials_living ON credentials (agent_id, id, run_id, ended_at) WHERE ended_at IS NULL;
 CREATE INDEX credentials_open ON credentials (state, id) WHERE settled_at IS NULL;
 CREATE INDEX credentials_open_backend ON credentials (backend, state, id) WHERE settled_at IS NULL;
 CREATE INDEX credentials_revoked ON credentials (backend_uid, expires_at) WHERE state = 'revoked' AND revocation = 'none';
-CREATE INDEX credentials_run ON credentials (run_id, id) WHERE run_id IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
 CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');

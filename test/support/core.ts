@@ -116,7 +116,15 @@ export async function testCore(
   issuerKey ??= newIssuerKey({ store, sealer, settings })
   await store.commit([(await issuerKey).step])
   const none = () => undefined
-  const meter = { issued: none, revoked: none, expired: none, authenticated: none }
+  const meter = {
+    issued: none,
+    revoked: none,
+    expired: none,
+    authenticated: none,
+    runStarted: none,
+    runEnded: none,
+    runBeat: none,
+  }
   const core = await createCore({ store, sealer, hasher, settings, meter, log }, async () => ({
     kinds: [...kinds, ...moreKinds],
     host: ({ name }) => createTestHost(name).host,

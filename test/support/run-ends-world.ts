@@ -25,8 +25,8 @@ const NAMES = [
   ...['PGHOST', 'PGPORT', 'PGDATABASE', 'PGUSER', 'PGPASSWORD'],
   ...['MYSQL_HOST', 'MYSQL_PORT', 'MYSQL_DATABASE', 'MYSQL_USER', 'MYSQL_PASSWORD', 'REDIS_URL'],
 ]
-/** Ends with its standard input. */
-const CHILD = `echo "ready $$ ${NAMES.map((name) => `$${name}`).join(' ')}"; exec cat >/dev/null`
+/** Ends when it reads a line. */
+const CHILD = `echo "ready $$ ${NAMES.map((name) => `$${name}`).join(' ')}"; until read -r line; do sleep 0.1; done`
 
 export interface ShownRun {
   readonly id: string

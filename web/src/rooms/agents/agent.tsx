@@ -67,6 +67,7 @@ export function AgentDetail({ name, back }: { readonly name: string; readonly ba
           <Button look="danger" refused={remove} onClick={() => setAct('delete')}>
             Delete
           </Button>
+          <ButtonLink href={paths.runs({ agent: name })}>Its runs</ButtonLink>
           <ButtonLink href={paths.activity({ agent: name })}>Its activity</ButtonLink>
           <CopyAs
             command={`mayfly agent show ${word(name)}`}
