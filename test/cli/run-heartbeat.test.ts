@@ -5,10 +5,15 @@ import { newRunner, openGate, recordsOf } from './run-support.ts'
 import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
 let world: World
+/** Of tests that run side by side, which have no `onTestFinished` of their own. */
+const cleanUps: (() => unknown)[] = []
 beforeAll(async () => {
   world = await startWorld({ jobs: true })
 })
-afterAll(() => world.close())
+afterAll(async () => {
+  await Promise.all(cleanUps.map((step) => step()))
+  await world.close()
+})
 
 interface ShownRun {
   readonly id: string
@@ -43,7 +48,7 @@ async function started(script: string, argv: readonly string[] = [], url = world
     `echo ready; ${script}`,
   ]
   const run = spawnCli(words, { env: { ...env, MAYFLY_SERVER: url }, stdin: 'open' })
-  onTestFinished(() => void run.child.kill('SIGKILL'))
+  cleanUps.push(() => run.child.kill('SIGKILL'))
   await run.said('ready', 'stdout')
   return { agent, env, run }
 }
@@ -77,7 +82,7 @@ describe.concurrent('mayfly run', () => {
 
   test('survives a server that goes away for less than the run lives, and so does the run', async () => {
     const gate = await openGate(world.url)
-    onTestFinished(() => gate.close())
+    cleanUps.push(() => gate.close())
     const { agent, run } = await started('cat', [], gate.url)
     gate.on('POST run', 'drop')
     await gate.dropped('POST run')
@@ -91,7 +96,7 @@ describe.concurrent('mayfly run', () => {
 
   test('says that nobody heard its heartbeats for long, and its command lives until the end is known', async () => {
     const gate = await openGate(world.url)
-    onTestFinished(() => gate.close())
+    cleanUps.push(() => gate.close())
     const { agent, run } = await started(
       'trap "echo got it; exit 3" TERM; while :; do sleep 0.05; done',
       [],
@@ -175,9 +180,8 @@ describe.concurrent('mayfly run', () => {
     const { agent, env } = await newRunner(world)
     const run = (await agent.client.post('/v1/runs', {})).body.id
     const form = new URLSearchParams({ grant_type: 'client_credentials', run, ...agent.oidc })
-    const { access_token } = await (
-      await fetch(`${world.url}/oauth/token`, { method: 'POST', body: form })
-    ).json()
+    const reply = await fetch(`${world.url}/oauth/token`, { method: 'POST', body: form })
+    const { access_token } = (await reply.json()) as { access_token: string }
     const argv = ['run', '--verbose', '--json', '--backend', 'demo', 'true']
     const end = await spawnCli(argv, { env: { ...env, MAYFLY_TOKEN: access_token } }).ended
     expect(end.code).toBe(0)
@@ -243,4 +247,22 @@ test.each([
   const end = await runCli(['run', ...options, '--backend', 'demo', 'true'], { env })
   expect(end).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(stderr) })
   expect((await world.app.admin('GET', `/v1/admin/runs?agent=${agent.name}`)).body).toEqual([])
+})
+
+test.each([
+  ['no heartbeat', { id: 'run_1' }],
+  ['a heartbeat that never rests', { id: 'run_1', heartbeat: '1ms' }],
+  ['a heartbeat that never comes', { id: 'run_1', heartbeat: '52w' }],
+  ['an id that is a path', { id: '../v1/self', heartbeat: '10s' }],
+])('refuses a run with %s, and issues nothing', async (_, run) => {
+  const server = await scripted(json(200, run))
+  onTestFinished(async () => void (await server.close()))
+  const env = { ...world.bareEnv, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
+  const end = await runCli(['run', '--env', 'T=demo', '--', 'true'], { env })
+  expect(end).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringContaining('The server sent a run without'),
+  })
+  expect(server.seen.map(({ url }) => url)).toEqual(['/v1/runs'])
 })

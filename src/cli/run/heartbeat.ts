@@ -2,6 +2,7 @@ import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { Run } from '../../client/wire.ts'
+import { DeadlineError, unlessAborted, withDeadline } from '../../domain/abort.ts'
 import { failureOf } from '../frame/failure.ts'
 
 export interface BeatOptions {
@@ -44,8 +45,7 @@ export async function keepBeating(options: BeatOptions, signal: AbortSignal): Pr
       await pause(Math.min(left, LOOK_MS), signal)
     since = stopwatch(now)
     try {
-      const timeout = AbortSignal.timeout(Math.round(retryMs * TIMEOUT_SHARE))
-      await runs.beat(id, { signal: AbortSignal.any([signal, timeout]) })
+      await within(retryMs * TIMEOUT_SHARE, signal, (either) => runs.beat(id, { signal: either }))
       if (isReported) note(`mayfly: the server takes the heartbeats of ${id} again.`)
       isReported = false
       sinceGood = since
@@ -73,6 +73,12 @@ function stopwatch(now: () => number): () => number {
   return () => Math.max(now() - began, performance.now() - start)
 }
 
+/** Settles within this time in any case, also while a connection is being opened. */
+function within<T>(ms: number, signal: AbortSignal, work: (either: AbortSignal) => Promise<T>): Promise<T> {
+  const inTime = withDeadline(ms, (deadline) => work(AbortSignal.any([signal, deadline])))
+  return unlessAborted(inTime, signal)
+}
+
 /** The end that this answer to a heartbeat tells of; undefined if the run may live. */
 async function endBy(
   error: unknown,
@@ -81,21 +87,22 @@ async function endBy(
 ): Promise<RunEnd | undefined> {
   if (!(error instanceof MayflyError) || (error.code !== 'gone' && error.code !== 'not_found'))
     return undefined
-  const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_WHY_MS)])
   try {
-    const { reason, ended_by, state } = await runs.show(id, { signal: within })
+    const { reason, ended_by, state } = await within(ASK_WHY_MS, signal, (either) =>
+      runs.show(id, { signal: either }),
+    )
     return state === 'running' ? undefined : { reason, endedBy: ended_by }
   } catch {
     signal.throwIfAborted()
     // A node of an older version knows no runs at all, and says nothing about this one.
-    if (error.code === 'not_found' && !(await knowsRuns(runs, within))) return undefined
+    if (error.code === 'not_found' && !(await knowsRuns(runs, signal))) return undefined
     return { reason: null, endedBy: null }
   }
 }
 
 async function knowsRuns(runs: BeatOptions['runs'], signal: AbortSignal): Promise<boolean> {
   try {
-    await runs.list({}, { limit: 1, signal }).next()
+    await within(ASK_WHY_MS, signal, (either) => runs.list({}, { limit: 1, signal: either }).next())
     return true
   } catch {
     return false
@@ -103,8 +110,7 @@ async function knowsRuns(runs: BeatOptions['runs'], signal: AbortSignal): Promis
 }
 
 function unheard(id: string, error: unknown): string {
-  const why =
-    (error as Error).name === 'TimeoutError' ? 'It does not answer in time.' : failureOf(error).message
+  const why = error instanceof DeadlineError ? 'It does not answer in time.' : failureOf(error).message
   return `the server has heard no heartbeat of ${id} for so long that its credentials may have ended. ${why} Retrying.`
 }
 

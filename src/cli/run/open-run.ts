@@ -1,7 +1,9 @@
 import type { CallOptions } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
+import type { Run } from '../../client/wire.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { parseJson } from '../../domain/formats/json.ts'
+import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
@@ -58,11 +60,9 @@ export async function openRun(
   })
   if (begun === undefined)
     return without('the server has no runs: the credentials of a command that is killed end at their expiry.')
-  const { id } = begun
+  const { id, intervalMs } = readRun(begun)
   const over = new AbortController()
   let ended: string | undefined
-  const intervalMs = parseDuration(begun.heartbeat)
-  if (intervalMs === undefined) throw unexpected()
   keepBeating({ runs, id, intervalMs, now, note }, over.signal).then(
     (end) => {
       ended = describeEnd(id, end)
@@ -95,7 +95,11 @@ function isOfRun({ login }: Session): boolean {
   return typeof read?.run === 'string'
 }
 
-function unexpected(): MayflyError {
-  const message = 'The server sent a run without a heartbeat.'
-  return new MayflyError({ code: 'unexpected_reply', status: 200, message })
+/** The server may be anybody's. */
+function readRun({ id, heartbeat }: Run): { readonly id: string; readonly intervalMs: number } {
+  const intervalMs = parseDuration(String(heartbeat)) ?? 0
+  if (/^run_[0-9a-z]{1,60}$/.test(id) && intervalMs >= MIN_HEARTBEAT_MS && intervalMs <= MAX_HEARTBEAT_MS)
+    return { id, intervalMs }
+  const message = 'The server sent a run without an id, or without a heartbeat from 1s to 1h.'
+  throw new MayflyError({ code: 'unexpected_reply', status: 200, message })
 }
