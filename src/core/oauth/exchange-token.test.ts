@@ -4,6 +4,7 @@ import { entry, JWT_BEARER, template, workload } from '../../../test/support/key
 import type { Identity } from '../../domain/identity/identity.ts'
 import type { Change } from '../../store/engine/change.ts'
 import { deleteAgent } from '../agents/end-agent.ts'
+import { reapAgents } from '../agents/reap-agents.ts'
 import { endLogin } from '../identities/end-login.ts'
 import { exchangeToken } from './exchange-token.ts'
 
@@ -94,6 +95,16 @@ describe('the end of a login', () => {
     expect(await test.core.store.agents.findByName('ci-1')).toBeUndefined()
     expect(await test.audit('agent.deleted')).toMatchObject([{ facts: { reason: 'logged_out' } }])
   })
+})
+
+it('an agent that nobody logs in as any more ends as others do', async () => {
+  await start()
+  const { accessToken } = await logIn(token())
+  test.advance(3_600_000)
+  await reapAgents(test.core, new AbortController().signal)
+  expect(await test.core.store.agents.findByName('ci-1')).toBeUndefined()
+  expect(await test.audit('agent.expired')).toMatchObject([{ agentName: 'ci-1', actor: 'system' }])
+  await expect(test.actor(accessToken)).rejects.toThrow('no such agent')
 })
 
 it('a denial names no agent that there is not', async () => {
