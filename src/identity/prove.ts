@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { IdentityRefused, type ProvenWorkload, type Refusal } from '../domain/identity/identity.ts'
-import { audienceMatches, failedCondition, issuerMatches } from '../domain/identity/match.ts'
+import { audienceMatches, failedCondition, isSubject, issuerMatches } from '../domain/identity/match.ts'
 import { FOREIGN_AGE_MS } from '../domain/limits.ts'
 import { type ForeignJws, readForeignJws } from '../keys/foreign-jws.ts'
 import type { Issuers } from './issuers.ts'
@@ -134,9 +134,9 @@ function requireOneMatch(said: Said, signed: readonly Held[]): Held {
 
 function failureIn({ entry }: Held, said: Said): ReturnType<typeof failedCondition> {
   if (entry.kind === 'identity') return failedCondition(entry.identity, said)
-  return audienceMatches(entry.platform, said.claims['aud'])
-    ? undefined
-    : { reason: 'audience', condition: 'audience' }
+  if (!audienceMatches(entry.platform, said.claims['aud']))
+    return { reason: 'audience', condition: 'audience' }
+  return isSubject(said.subject) ? undefined : { reason: 'subject', condition: 'subject' }
 }
 
 interface Known {
