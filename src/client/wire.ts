@@ -6,10 +6,11 @@ import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as health from '../api/health.ts'
 import type * as live from '../api/live.ts'
-import type * as oauth from '../api/oauth.ts'
 import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
+import type * as runs from '../api/runs.ts'
 import type * as v1 from '../api/v1.ts'
+import type * as wellKnown from '../api/well-known.ts'
 
 /** What a caller gives: a field that may be left out may be `undefined`, too, because JSON has no such value. */
 export type Sent<T> = {
@@ -40,7 +41,7 @@ export type Rejection = Sent<Static<typeof enrollment.Reject>>
 export type Explanation = Static<typeof policies.Explanation>
 export type Policy = Static<typeof policies.Policy>
 export type Health = Static<typeof health.Health>
-export type Discovery = Static<typeof oauth.DiscoveryReply>
+export type Discovery = Static<typeof wellKnown.DiscoveryReply>
 export type Agent = Static<typeof admin.Agent>
 export type CreateAgent = Sent<Static<typeof admin.CreateAgent>>
 export type CreatedAgent = Static<typeof admin.CreatedAgent>
@@ -76,6 +77,8 @@ export type Operator = Static<typeof people.Operator>
 export type InviteOperator = Sent<Static<typeof people.InviteOperator>>
 export type InvitedOperator = Static<typeof people.InvitedOperator>
 export type ChangeOperator = Sent<Static<typeof people.ChangeOperator>>
+export type StartRun = Sent<Static<typeof runs.StartRun>>
+export type Run = Static<typeof runs.Run>
 export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 
 /** The query of a listing, without its page. */
@@ -85,6 +88,8 @@ export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
 export type ActivityFilter = Sent<Static<typeof activity.ActivityQuery>>
 export type EventFilter = Filter<Static<typeof live.EventsQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
+export type RunFilter = Filter<Static<typeof runs.RunQuery>>
+export type AnyRunFilter = Filter<Static<typeof runs.AnyRunQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 
 /** The client reads a listing page by page. `limit`: items a page, 1 to 1000. */

@@ -1,6 +1,6 @@
 import type { BackendDefinition, OpenBackend } from '../backends/open-backends.ts'
 import type { Action } from '../domain/actions.ts'
-import type { Agent } from '../domain/agent.ts'
+import type { Agent, AgentGrant } from '../domain/agent.ts'
 import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
 import type { Revocations } from '../domain/backend.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
@@ -61,6 +61,8 @@ export interface Callers {
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
   /** From memory alone; undefined when it has to be read. Await the generation of the store first. */
   knownClient(clientId: string): Client | undefined
+  /** An agent that has just been made or read, with its extra grants. Not kept. */
+  clientOf(agent: Agent, grants: readonly AgentGrant[], generation: number): Client
   /** From the store: as many queries for an unknown client as for a living one. */
   readClient(clientId: string, generation: number): Promise<Client | undefined>
 }

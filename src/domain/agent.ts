@@ -91,8 +91,11 @@ export function secretsEnd({ rotation, previous }: Pick<Agent, 'rotation' | 'pre
   return of === rotation - 1 ? (previous?.until ?? 0) : 0
 }
 
-/** `untrusted`: no node has the entry of `identities` or `platforms` that it came under. */
-export type AgentEndReason = 'deleted' | 'expired' | 'uncollected' | 'untrusted'
+/**
+ * `untrusted`: no node has the entry of `identities` or `platforms` that it came under. `logged_out`: the last login of an agent
+ * without secrets ended.
+ */
+export type AgentEndReason = 'deleted' | 'expired' | 'uncollected' | 'untrusted' | 'logged_out'
 
 /** Why the credentials of an agent ended with it. */
 export function endOfCredentials(how: AgentEndReason): EndReason {
