@@ -8,8 +8,8 @@ export interface BeatPlan {
   readonly everyMs: number
 }
 
-/** Encoded requests of runs that beat from now on, or the end. */
-export type BeatMessage = { readonly requests: readonly string[] } | 'stop'
+/** Encoded requests of runs that beat from now on, a pause of all of them, or the end. */
+export type BeatMessage = { readonly requests: readonly string[] } | 'pause' | 'resume' | 'stop'
 
 /** How many replies came, and the first that was no success. */
 export interface Beaten {
@@ -30,6 +30,7 @@ parentPort?.once('message', ({ port, everyMs }: BeatPlan) => {
   let [sent, good] = [0, 0]
   let bad: string | undefined
   let isStopping = false
+  let isPaused = false
 
   function add(): void {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
@@ -59,7 +60,7 @@ parentPort?.once('message', ({ port, everyMs }: BeatPlan) => {
   let last = performance.now()
   const timer = setInterval(() => {
     const now = performance.now()
-    due += ((now - last) / everyMs) * requests.length
+    if (!isPaused) due += ((now - last) / everyMs) * requests.length
     last = now
     while (sent + 1 <= due) {
       const socket = idle.shift()
@@ -70,7 +71,8 @@ parentPort?.once('message', ({ port, everyMs }: BeatPlan) => {
   }, TICK_MS)
   parentPort?.on('message', (message: BeatMessage) => {
     if (message !== 'stop') {
-      requests.push(...message.requests)
+      if (typeof message === 'object') requests.push(...message.requests)
+      else isPaused = message === 'pause'
       return
     }
     isStopping = true

@@ -92,7 +92,7 @@ export async function alternateBursts(
         ),
       )
     }
-    const comparison = compare(clients, pairs)
+    const comparison = comparisonOf(clients, pairs)
     say(`${label}, ${clients} clients: ${described(comparison)}`)
     comparisons.push(comparison)
   }
@@ -121,9 +121,9 @@ export function burstOf(
   return loader.run({ port, requests, connections: clients, warmMs, measureMs: burstMs, status }, pid)
 }
 
-type Pair = Readonly<Record<'ours' | 'reference', Burst>>
+export type Pair = Readonly<Record<'ours' | 'reference', Burst>>
 
-function compare(clients: number, pairs: readonly Pair[]): Comparison {
+export function comparisonOf(clients: number, pairs: readonly Pair[]): Comparison {
   const ratios = pairs.map((pair) => pair.ours.perSecond / pair.reference.perSecond)
   return {
     clients,
@@ -135,7 +135,7 @@ function compare(clients: number, pairs: readonly Pair[]): Comparison {
   }
 }
 
-function described({ ours, reference, ratio, cpuRatio, ratios }: Comparison): string {
+export function described({ ours, reference, ratio, cpuRatio, ratios }: Comparison): string {
   const pairs = ratios.map((one) => one.toFixed(2)).join(' ')
   return `${ours.perSecond.toFixed(0)}/s of ${reference.perSecond.toFixed(0)}/s, ratio ${ratio.toFixed(3)}, CPU ratio ${cpuRatio?.toFixed(3)} (${pairs})`
 }

@@ -7,6 +7,7 @@ import { commandLine } from './scenarios/command-line.ts'
 import { consoleRooms } from './scenarios/console.ts'
 import { events } from './scenarios/events.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
+import { issueForRun } from './scenarios/issue-for-run.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { observed } from './scenarios/observed.ts'
 import { people } from './scenarios/people.ts'
@@ -34,6 +35,7 @@ export const SCENARIOS: readonly Scenario[] = [
   observed,
   people,
   runs,
+  issueForRun,
   events,
   consoleRooms,
   sweep,

@@ -1,59 +1,82 @@
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Beaten, BeatMessage, BeatPlan } from '../beater.ts'
-import { alternateBursts } from '../bursts.ts'
+import { burstOf, comparisonOf, described, type Pair } from '../bursts.ts'
+import { type Burst, startLoader } from '../loader.ts'
+import { freshDatabase } from '../postgres.ts'
 import { onExit } from '../processes.ts'
 import { againstRows, atLeast, type Row } from '../report.ts'
 import { encode, fetchJson } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { atGoal, type IssueTarget, issueTarget } from './issue.ts'
+import { startRun } from './issue-for-run.ts'
 
 const RUNS = 10_000
 const HEARTBEAT_MS = 10_000
 const AT_ONCE = 32
-const SLICE = 500
+/** Runs that begin before they beat. */
+const STARTED = 500
+/** Beats are written within this time: then a slice has its own ones. */
+const LEAD_MS = HEARTBEAT_MS / 2
+/** Of a slice with beats: an interval, so that each run beats and is written. */
+const WITH_MS = HEARTBEAT_MS
+/** Of one without: no run may die of it. */
+const WITHOUT_MS = 4_000
 /** The least share of its throughput that issuing keeps. */
 const LEAST = 0.95
 
-const withGoal = (row: Row): Row => ({ ...row, goal: atLeast(row.ratio, LEAST) })
-
-/** What runs cost: issuing beside very many that beat, and issuing for a run. */
+/** What beats cost: one server issues, in slices with the beats of very many runs and without. */
 export const runs: Scenario = {
   name: 'runs',
-  title: `Issue (kind jwt), SQLite, beside ${RUNS} runs that beat every 10 s`,
-  run: async (bench) => [...(await besideBeats(bench)), ...(await forRuns(bench))],
+  title: `Issue (kind jwt) beside ${RUNS} runs that beat every 10 s`,
+  run: async (bench) => [
+    ...(await besideBeats(bench, 'SQLite', undefined)),
+    ...(await besideBeats(bench, 'PostgreSQL', await freshDatabase(bench.say))),
+  ],
 }
 
-async function besideBeats(bench: Bench): Promise<Row[]> {
-  const [ours, plain] = [await issueTarget(bench, bench.checkout), await issueTarget(bench, bench.checkout)]
-  const count = bench.quick ? RUNS / 20 : RUNS
-  const beater = startBeating({ port: ours.port, everyMs: HEARTBEAT_MS })
+async function besideBeats(bench: Bench, store: string, databaseUrl: string | undefined): Promise<Row[]> {
+  const title = `${runs.title}, ${store}`
+  const target = await issueTarget(bench, bench.checkout, { databaseUrl })
+  const beater = startBeating({ port: target.port, everyMs: HEARTBEAT_MS })
   const begun: Begun[] = []
-  // Those of the first slice beat while the others begin.
-  for (let left = count; left > 0; left -= SLICE) {
-    const some = await startRuns(ours, Math.min(left, SLICE))
-    beater.add(some.map((run) => beatOf(run, ours.port)))
+  for (let left = bench.quick ? RUNS / 20 : RUNS; left > 0; left -= STARTED) {
+    const some = await startRuns(target, Math.min(left, STARTED))
+    beater.add(some.map((run) => beatOf(run, target.port)))
     begun.push(...some)
   }
-  const comparisons = await alternateBursts(runs.title, ours, plain, atGoal(bench.pace), bench.say)
+  const pace = atGoal(bench.pace)
+  const clients = pace.concurrencies[0] ?? 1
+  const loader = startLoader()
+  const burst = async (ms: number) => {
+    if (!bench.quick) await sleep(LEAD_MS)
+    return burstOf(loader, target, clients, { ...pace, burstMs: bench.quick ? pace.burstMs : ms })
+  }
+  await burst(WITHOUT_MS)
+  const pairs: Pair[] = []
+  let before: Burst | undefined
+  for (let n = 0; n < pace.pairs; n += 1) {
+    beater.resume()
+    const ours = await burst(WITH_MS)
+    // Each is compared with the ones beside it, so that the growth of the store favours neither.
+    if (before !== undefined) pairs.push({ ours, reference: before })
+    beater.pause()
+    before = await burst(WITHOUT_MS)
+    pairs.push({ ours, reference: before })
+  }
+  beater.resume()
   const { sent, good, bad } = await beater.stop()
   bench.say(`${good} of ${sent} heartbeats were answered`)
   if (bad !== undefined) throw new Error(`a heartbeat failed: ${bad}`)
-  await requireRunning(ours, begun)
-  await Promise.all([ours.stop(), plain.stop()])
-  return againstRows(runs.title, 'no runs', comparisons).map(withGoal)
-}
-
-/** As many again for the one run of each agent. */
-async function forRuns(bench: Bench): Promise<Row[]> {
-  const title = 'Issue for a run (kind jwt), SQLite'
-  const [target, plain] = [await issueTarget(bench, bench.checkout), await issueTarget(bench, bench.checkout)]
-  const bearers = target.asks.map(({ bearer }) => bearer ?? '')
-  const ids = await Promise.all(bearers.map((bearer) => startRun(target, bearer)))
-  const asks = target.asks.map((ask, n) => ({ ...ask, json: { ...(ask.json as object), run: ids[n] } }))
-  const comparisons = await alternateBursts(title, { ...target, asks }, plain, atGoal(bench.pace), bench.say)
-  await Promise.all([target.stop(), plain.stop()])
-  return againstRows(title, 'no runs', comparisons).map(withGoal)
+  await requireRunning(target, begun)
+  await target.stop()
+  const compared = comparisonOf(clients, pairs)
+  bench.say(`${title}, ${described(compared)}`)
+  return againstRows(title, 'no beats', [compared]).map((row) => ({
+    ...row,
+    goal: atLeast(row.ratio, LEAST),
+  }))
 }
 
 interface Begun {
@@ -70,16 +93,11 @@ async function startRuns(target: IssueTarget, count: number): Promise<Begun[]> {
     Array.from({ length: AT_ONCE }, async () => {
       for (const n of numbers) {
         const bearer = bearers[n % bearers.length] ?? ''
-        begun.push({ id: await startRun(target, bearer), bearer })
+        begun.push({ id: await startRun(target, bearer, `${HEARTBEAT_MS}ms`), bearer })
       }
     }),
   )
   return begun
-}
-
-async function startRun({ port }: IssueTarget, bearer: string): Promise<string> {
-  const ask = { method: 'POST', path: '/v1/runs', bearer, json: { heartbeat: `${HEARTBEAT_MS}ms` } } as const
-  return (await fetchJson<{ id: string }>(ask, port)).id
 }
 
 const beatOf = ({ id, bearer }: Begun, port: number) =>
@@ -94,6 +112,8 @@ function startBeating(plan: BeatPlan) {
   const tell = (message: BeatMessage) => worker.postMessage(message)
   return {
     add: (requests: readonly string[]) => tell({ requests }),
+    pause: () => tell('pause'),
+    resume: () => tell('resume'),
     stop: async (): Promise<Beaten> => {
       tell('stop')
       const [beaten] = (await once(worker, 'message')) as [Beaten]

@@ -16,6 +16,9 @@ export interface Metrics {
 /** Shortest interval in ms between two store queries for gauges. */
 const FRESH_MS = 10_000
 
+/** Runs are counted no further, which takes some milliseconds. */
+const MOST_RUNS = 100_000
+
 interface BackendName {
   readonly uid: string
   readonly name: string
@@ -69,6 +72,7 @@ export function createMetrics(store: Store, backends: Sources): Metrics {
   const look = healthGauges(registers, backends.now)
   const http = createHttpMetrics()
   if (backends.droppedSpans !== undefined) spanCounter(registers, backends.droppedSpans)
+  const runs = runCounters(registers)
   const counted = [issues, latency, revocations, expiries]
   const refresh = backlogGauges(registers, store, backends.all, (open) => dropDeleted(counted, open))
   const meter: Meter = {
@@ -81,6 +85,7 @@ export function createMetrics(store: Store, backends: Sources): Metrics {
     authenticated(method, outcome) {
       if (outcome === 'failed') logins.inc({ method })
     },
+    ...runs,
   }
   return {
     meter,
@@ -91,6 +96,23 @@ export function createMetrics(store: Store, backends: Sources): Metrics {
       await look()
       return (await registry.metrics()) + http.render()
     },
+  }
+}
+
+/** Of this node. */
+function runCounters(registers: Registry[]): Pick<Meter, 'runStarted' | 'runEnded' | 'runBeat'> {
+  const started = new Counter({ name: 'mayfly_runs_started_total', help: 'Runs that began', registers })
+  const ended = new Counter({
+    name: 'mayfly_runs_ended_total',
+    help: 'Runs that ended, but for those that ended with their agent',
+    labelNames: ['reason'],
+    registers,
+  })
+  const beats = new Counter({ name: 'mayfly_run_beats_total', help: 'Heartbeats of runs', registers })
+  return {
+    runStarted: () => started.inc(),
+    runEnded: (reason, count) => ended.inc({ reason }, count),
+    runBeat: () => beats.inc(),
   }
 }
 
@@ -178,6 +200,7 @@ function backlogGauges(
     gauge: new Gauge({ name, help, labelNames: ['backend'], registers }),
     read,
   }))
+  const running = new Gauge({ name: 'mayfly_runs_running', help: 'Runs that have not ended', registers })
   let readAt = Number.NEGATIVE_INFINITY
   return async () => {
     if (performance.now() - readAt < FRESH_MS) return
@@ -185,6 +208,7 @@ function backlogGauges(
     const open = await backends()
     await onOpen(open)
     const backlogs = await readBacklogs(store, open)
+    running.set(await store.runs.countAllLiving(MOST_RUNS))
     // At once, so that nobody who asks meanwhile sees a part of it.
     for (const { gauge, read } of gauges) {
       gauge.reset()

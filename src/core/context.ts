@@ -2,6 +2,7 @@ import type { Registry } from '../backends/open-backends.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { RelyingParty } from '../domain/people/relying-party.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
+import type { RunEndReason } from '../domain/run.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'
 import type { Trace } from '../domain/trace.ts'
 import type { Hasher } from '../keys/bearer.ts'
@@ -15,6 +16,7 @@ import type {
   Denials,
   Feed,
   Health,
+  Identities,
   IssuerKeys,
   LastRevocations,
   LastUse,
@@ -55,6 +57,7 @@ export interface Core {
   readonly notifier: Notifier
   readonly feed: Feed
   readonly sso: SsoProviders
+  readonly identities: Identities
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
@@ -102,6 +105,9 @@ export interface Meter {
   revoked(backendType: string, outcome: 'ok' | 'failed'): void
   expired(backendType: string, count: number): void
   authenticated(method: string, outcome: 'ok' | 'failed'): void
+  runStarted(): void
+  runEnded(reason: RunEndReason, count: number): void
+  runBeat(): void
 }
 
 /** The label of requests for a backend that is not configured. */

@@ -12,6 +12,7 @@ import { createCounts } from './tables/counts.ts'
 import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
+import { createLogins } from './tables/logins.ts'
 import { createMeta } from './tables/meta.ts'
 import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
@@ -20,6 +21,7 @@ import { createRuns } from './tables/runs.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createSessions } from './tables/sessions.ts'
 import { createTokens } from './tables/tokens.ts'
+import { createTrusts } from './tables/trusts.ts'
 
 export interface StoreOptions {
   /** For SQLite. */
@@ -56,7 +58,9 @@ export function createStore(engine: Engine) {
     enrollments: createEnrollments(engine),
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
+    logins: createLogins(engine),
     runs: createRuns(engine),
+    trusts: createTrusts(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),
     operators: createOperators(engine),

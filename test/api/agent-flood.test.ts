@@ -23,12 +23,18 @@ beforeAll(async () => {
   await addCredentials(app.core, 'tok', agent, 9_000)
   for (let n = 0; n < 1_000; n += 50)
     await Promise.all(Array.from({ length: 50 }, () => agent.client.post('/v1/credentials/tok', {})))
+  const { body: run } = await agent.client.post('/v1/runs', { heartbeat: '1h' })
+  const one = await app.core.store.runs.find(run.id)
+  if (one === undefined) throw new Error('no run')
+  const more = Array.from({ length: 999 }, () => ({ ...one, id: app.core.ids.id('run') }))
+  await app.core.store.commit(more.flatMap(app.core.store.runs.insert))
   paths = {
     'GET /api/v1/credentials/:id': `/api/v1/credentials/${issued.id}`,
     'GET /v1/request/:id': `/v1/request/${asked.id}`,
     'GET /api/v1/backends/:id': '/api/v1/backends/tok',
     'GET /api/v1/audit': '/api/v1/audit?limit=1000',
     'GET /v1/active': '/v1/active?limit=1000',
+    'GET /v1/runs': '/v1/runs?limit=1000',
     'GET /v1/signing-key': '/v1/signing-key?private_key=false',
   }
 })
@@ -55,6 +61,7 @@ it.each([
   'GET /api/v1/audit',
   'GET /v1/status',
   'GET /v1/active',
+  'GET /v1/runs',
   'GET /v1/signing-key',
   'GET /v1/request/:id',
 ])('answers many %s of one agent at once, and holds nobody up', async (route) => {

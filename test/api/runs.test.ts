@@ -119,6 +119,30 @@ describe.each(['sqlite', 'postgres'] as const)('runs on %s', (dialect) => {
     expect([late.status, late.body.error.code]).toEqual([410, 'gone'])
   })
 
+  test('the metrics count what begins, beats and ends', async () => {
+    const read = async (): Promise<number[]> => {
+      const { text } = await app.local.get('/metrics')
+      return [
+        'mayfly_runs_started_total',
+        'mayfly_run_beats_total',
+        'mayfly_runs_ended_total{reason="completed"}',
+      ].map((name) =>
+        Number(
+          text
+            .split('\n')
+            .find((line) => line.startsWith(`${name} `))
+            ?.split(' ')[1] ?? 0,
+        ),
+      )
+    }
+    const before = await read()
+    const { id } = await start(ada, { heartbeat: '1h' })
+    for (let beat = 0; beat < 2; beat += 1) await ada.client.post(`/v1/runs/${id}/heartbeat`)
+    await ada.client.delete(`/v1/runs/${id}`)
+    await ada.client.delete(`/v1/runs/${id}`)
+    expect((await read()).map((count, n) => count - (before[n] ?? 0))).toEqual([1, 2, 1])
+  })
+
   test('what was issued for it ends with it, for every reader at once', async () => {
     const { id } = await start()
     const { body: one } = await issue(id)

@@ -20,6 +20,8 @@ const ROOMS = [
   '/pending/:enrolled',
   '/credentials',
   '/credentials/:issued',
+  '/runs',
+  '/runs/:run',
   '/agents',
   '/agents?new=1',
   '/agents/writer',
@@ -28,6 +30,7 @@ const ROOMS = [
   '/backends/orders',
   '/activity',
   '/activity?credential=:issued',
+  '/activity?run=:run',
   '/policies',
   '/kinds',
   '/kinds/postgres',
@@ -75,6 +78,11 @@ async function fill(): Promise<void> {
     scopes: ['read'],
     metadata: { why: MARKUP, note: BIDI },
   })
+  const run = await client.post('/v1/runs', {
+    purpose: `${MARKUP}\n${BIDI} ${'x'.repeat(300)}`,
+    heartbeat: '1h',
+  })
+  await client.post('/api/v1/credentials', { backend: 'orders', scopes: ['read'], run: run.body.id })
   const asked = await client.post('/v1/request', { scopes: ['orders:write'], reason: `${MARKUP}\n${BIDI}` })
   const key = newEnrollee().publicKey
   const enrolled = await app.as(undefined).post('/v1/enroll', {
@@ -88,7 +96,12 @@ async function fill(): Promise<void> {
     name: `Mallory ${BIDI}`,
     scopes: ['admin:audit:read'],
   })
-  Object.assign(ids, { asked: asked.body.id, enrolled: enrolled.body.id, issued: issued.body.id })
+  Object.assign(ids, {
+    asked: asked.body.id,
+    enrolled: enrolled.body.id,
+    issued: issued.body.id,
+    run: run.body.id,
+  })
 }
 
 /** Opens a room as a link in the page does, or as a reload of its address, which takes longer. */
@@ -166,7 +179,7 @@ test.each(ROOMS)('/console%s is for everybody, fits a phone, and shows text as t
 })
 
 test('what strangers wrote was there to be seen, in all rooms', () => {
-  expect([...titles]).toHaveLength(13)
+  expect([...titles]).toHaveLength(14)
   expect(seen).toContain(MARKUP)
   expect(seen).toContain('⟨U+202E⟩')
 })

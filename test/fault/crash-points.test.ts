@@ -147,6 +147,38 @@ describe.each([
     await must(world.server(), agent.token, 'POST', '/api/v1/credentials', { backend: 'tok' })
   })
 
+  test.each(usable('issuing').filter(({ what }) => WITH_ROLE.has(what)))(
+    'issuing for a run that nobody beats for any more: $what, and the role is gone with the run',
+    { timeout: 120_000 },
+    async ({ what, point }) => {
+      const { token, id: agentId } = await addAgent(world.server(), `run.${what.replaceAll(' ', '-')}`)
+      const { id: run } = await must<{ id: string }>(world.server(), token, 'POST', '/v1/runs', {
+        heartbeat: '1s',
+      })
+      const own = async () =>
+        (await world.rows<StoredCredential>(CREDENTIALS)).filter((row) => row.agent_id === agentId)
+      const areThere = async () => {
+        const roles = await upstream.roles()
+        return (await own()).map((row) => roles.includes(roleOf(row.id)))
+      }
+      const body = { backend: 'db', ttl: '1h', run }
+      const look = async () => expect(await areThere()).toEqual([true])
+      await crash(point, (server) => server.call(token, 'POST', '/api/v1/credentials', body), { look })
+      await poll('the end of the run and of its role', async () => {
+        const { state } = await must<{ state: string }>(
+          world.server(),
+          undefined,
+          'GET',
+          `/v1/admin/runs/${run}`,
+        )
+        return state === 'ended' && !(await areThere())[0] ? true : undefined
+      })
+      await untilSettled(world)
+      expect((await own()).map(({ state }) => state)).toEqual(['revoked'])
+      expect(await areThere()).toEqual([false])
+    },
+  )
+
   test.each(usable('revoking'))('revoking: $what', async ({ what, point, left }) => {
     const agent = await addAgent(world.server(), `revoking.${what.replaceAll(' ', '-')}`)
     const issued = await issue(world.server(), agent.token)

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { LONG } from '../support/long.ts'
 import { newMasterKey } from '../support/master-key.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { startOwnPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { poll, type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
 /** Runs that beat at the node that is killed; a quarter of them are dead from then on. */
 const COUNT = LONG ? 5_000 : 200
@@ -37,15 +37,15 @@ async function forAll<T>(all: readonly T[], work: (one: T) => Promise<unknown>):
 }
 
 /** Nodes of one store, and how to start one more in place of one that was killed. */
-async function nodes(dialect: 'sqlite' | 'postgres') {
+async function nodes(dialect: 'sqlite' | 'postgres', startIts: () => Promise<TestPostgres> = startPostgres) {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-runs-kill-'))
   ends.push(() => rm(directory, { recursive: true, force: true }))
   const masterKeyFile = join(directory, 'master.key')
   await writeFile(masterKeyFile, newMasterKey(), { mode: 0o400 })
-  const postgres = dialect === 'postgres' ? await startPostgres() : undefined
+  const postgres = dialect === 'postgres' ? await startIts() : undefined
   if (postgres !== undefined) ends.push(() => postgres.stop())
   const database = await postgres?.createDatabase()
-  if (database !== undefined) ends.push(() => database.drop())
+  if (database !== undefined && startIts === startPostgres) ends.push(() => database.drop())
   const start = async (name: string) => {
     const server = await startServerProcess({
       dataDir: join(directory, name),
@@ -59,7 +59,12 @@ async function nodes(dialect: 'sqlite' | 'postgres') {
 }
 
 /** The clients of these runs: each beats once an interval, and twice as often while nobody answers. */
-function beating(token: string, ids: readonly string[], where: () => ServerProcess) {
+function beating(
+  token: string,
+  ids: readonly string[],
+  where: () => ServerProcess,
+  intervalMs = INTERVAL_MS,
+) {
   const stopping = new AbortController()
   const refused: string[] = []
   const beat = async (id: string) => {
@@ -77,7 +82,7 @@ function beating(token: string, ids: readonly string[], where: () => ServerProce
       await forAll(ids, async (id) => {
         if (!(await beat(id))) isAway = true
       })
-      const every = isAway ? INTERVAL_MS / 2 : INTERVAL_MS
+      const every = isAway ? intervalMs / 2 : intervalMs
       await sleep(Math.max(0, every - (performance.now() - begun)), undefined, {
         signal: stopping.signal,
       }).catch(() => undefined)
@@ -169,5 +174,64 @@ test.each(['sqlite', 'postgres'] as const)(
     }
     for (const run of issued.keys())
       expect(await statusOf(run)).toBe(dead.includes(run) ? 'revoked' : 'active')
+  },
+)
+
+const AWAY = {
+  heartbeatMs: 2_000,
+  /** Longer than all that a run may miss. */
+  ms: 10_000,
+  /** Clients beat again at the end of the interval that each run then gets, not in its first moment. */
+  beatAfterMs: 1_800,
+}
+
+test.each([
+  ['the server is frozen', 'sqlite'],
+  ['the server is frozen', 'postgres'],
+  ['the store is away', 'postgres'],
+] as const)(
+  'while %s no run can beat: none of the healthy ends, all of the dead end (%s)',
+  { timeout: 180_000 },
+  async (what, dialect) => {
+    const own = what === 'the store is away' ? await startOwnPostgres() : undefined
+    const { start } = await nodes(dialect, own === undefined ? undefined : async () => own)
+    const server = await start('one')
+    const { body: agent } = await server.call<{ token: string }>(undefined, 'POST', '/v1/admin/agents', {
+      name: 'fleet',
+      scopes: ['orders'],
+    })
+    const ids: string[] = []
+    await forAll(Array.from({ length: 40 }), async () => {
+      const { body } = await server.call<{ id: string }>(agent.token, 'POST', '/v1/runs', {
+        heartbeat: `${AWAY.heartbeatMs}ms`,
+      })
+      ids.push(body.id)
+    })
+    const [dead, healthy] = [ids.slice(0, 10), ids.slice(10)]
+    const all = beating(agent.token, ids, () => server, AWAY.heartbeatMs)
+    await sleep(AWAY.heartbeatMs + 1_000)
+    await all.stop()
+    if (own === undefined) server.signal('SIGSTOP')
+    else await own.halt()
+    await sleep(AWAY.ms)
+    if (own === undefined) server.signal('SIGCONT')
+    else await own.resume()
+    await sleep(AWAY.beatAfterMs)
+    const living = beating(agent.token, healthy, () => server, AWAY.heartbeatMs)
+
+    const states = async () => {
+      const { status, body } = await server.call<ShownRun[]>(undefined, 'GET', '/v1/admin/runs?limit=1000')
+      return status === 200 ? new Map(body.map(({ id, state }) => [id, state])) : undefined
+    }
+    await poll('the end of the dead', async () => {
+      const found = await states()
+      return found !== undefined && dead.every((id) => found.get(id) === 'ended')
+    })
+    // As long again: whatever would end the healthy has had its time.
+    await sleep(4 * AWAY.heartbeatMs)
+    const found = await states()
+    await living.stop()
+    expect(living.refused).toEqual([])
+    expect(healthy.filter((id) => found?.get(id) !== 'running')).toEqual([])
   },
 )

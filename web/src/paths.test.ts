@@ -35,10 +35,14 @@ test('every address of the console, which never changes', () => {
       "policies": "/console/policies",
       "policy": "/console/policies/a%2F..%2Fb%3Fc%23d",
       "request": "/console/pending/a%2F..%2Fb%3Fc%23d",
+      "run": "/console/runs/a%2F..%2Fb%3Fc%23d",
+      "runs": "/console/runs",
       "settings": "/console/settings",
       "sso": "/console/sso",
     }
   `)
   expect(paths.credentials({ agent: 'ci', backend: '' })).toBe('/console/credentials?agent=ci')
+  expect(paths.credentials({ run: 'run_1', status: 'any' })).toBe('/console/credentials?run=run_1&status=any')
+  expect(paths.runs({ agent: 'ci' })).toBe('/console/runs?agent=ci')
   expect(paths.activity({ credential: 'cred_1' })).toBe('/console/activity?credential=cred_1')
 })

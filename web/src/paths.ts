@@ -15,9 +15,12 @@ export const paths = {
   overview: () => ROOT,
   inbox: () => `${ROOT}/pending`,
   request: (id: string) => `${ROOT}/pending/${part(id)}`,
-  credentials: (filter: { agent?: string; backend?: string; status?: string; unended?: string } = {}) =>
-    withQuery(`${ROOT}/credentials`, filter),
+  credentials: (
+    filter: { agent?: string; backend?: string; run?: string; status?: string; unended?: string } = {},
+  ) => withQuery(`${ROOT}/credentials`, filter),
   credential: (id: string) => `${ROOT}/credentials/${part(id)}`,
+  runs: (filter: { agent?: string; state?: string } = {}) => withQuery(`${ROOT}/runs`, filter),
+  run: (id: string) => `${ROOT}/runs/${part(id)}`,
   agents: () => `${ROOT}/agents`,
   newAgent: () => `${ROOT}/agents?new=1`,
   agent: (name: string) => `${ROOT}/agents/${part(name)}`,

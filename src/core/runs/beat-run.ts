@@ -3,7 +3,7 @@ import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { findRunning } from './find-run.ts'
 
-type Parts = Pick<Core, 'runs' | 'store'>
+type Parts = Pick<Core, 'runs' | 'store' | 'meter'>
 
 /**
  * The run says that it lives. Nothing is written for it here (ADR 0068). Returns when it is dead unless it beats again, epoch
@@ -14,8 +14,9 @@ export function beatRun(core: Parts, caller: AgentCaller, id: string): number | 
   return found instanceof Promise ? found.then((run) => record(core, run)) : record(core, found)
 }
 
-function record({ runs, store }: Parts, run: Run): number {
+function record({ runs, store, meter }: Parts, run: Run): number {
   const now = store.now()
   runs.beat(run, now)
+  meter.runBeat()
   return deadAt(run.heartbeatMs, now)
 }

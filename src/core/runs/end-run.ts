@@ -12,7 +12,7 @@ const TRIES = 5
 
 /** Ends the caller's own run: its work is done. One that has ended stays as it is. Throws `not_found`. */
 export async function completeRun(
-  core: Pick<Core, 'store' | 'runs'>,
+  core: Pick<Core, 'store' | 'runs' | 'meter'>,
   actor: Actor<AgentCaller>,
   id: string,
 ): Promise<void> {
@@ -24,7 +24,7 @@ export async function completeRun(
 }
 
 /** Ends any run. One that has ended stays as it is. Throws `not_found`. */
-export async function endRun(core: Pick<Core, 'store'>, actor: Actor, id: string): Promise<void> {
+export async function endRun(core: Pick<Core, 'store' | 'meter'>, actor: Actor, id: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     const run = await core.store.runs.find(id)
     if (run === undefined) throw unknownRun()
@@ -35,7 +35,7 @@ export async function endRun(core: Pick<Core, 'store'>, actor: Actor, id: string
 
 /** The end is durable, for its credentials too. False: something ended the run, or one of its credentials, meanwhile. */
 async function endNow(
-  core: Pick<Core, 'store'>,
+  core: Pick<Core, 'store' | 'meter'>,
   actor: Actor<Caller>,
   run: Run,
   reason: RunEndReason,
@@ -52,26 +52,50 @@ async function endNow(
  * `finishRuns` writes their rows and entries in slices (ADR 0023).
  */
 export async function endRuns(
-  core: Pick<Core, 'store'>,
+  core: Pick<Core, 'store' | 'meter'>,
   actor: Actor<Caller | undefined>,
   ids: readonly string[],
   reason: RunEndReason,
 ): Promise<number> {
+  const { few, change } = await planEnds(core, actor, ids, reason)
+  const { done } = await commit(core, actor, change, { urgent: true })
+  if (!done) return 0
+  core.meter.runEnded(reason, few.length)
+  return few.length
+}
+
+/** The steps that end one run, as part of another act; refused when it has ended. */
+export async function runEndSteps(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  id: string,
+  reason: RunEndReason,
+): Promise<Step[]> {
+  return (await planEnds(core, actor, [id], reason)).change
+}
+
+async function planEnds(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  ids: readonly string[],
+  reason: RunEndReason,
+): Promise<{ few: string[]; change: Step[] }> {
   const { runs, credentials, endSlice, now: clock } = core.store
-  const counts = await credentials.countLivingOfRuns(ids, endSlice + 1)
+  // Each takes one row at least.
+  const first = ids.slice(0, endSlice)
+  const counts = await credentials.countLivingOfRuns(first)
   const now = clock()
   const by = traceOf(actor)
-  const { few, hasMany } = firstOf(ids, counts, endSlice)
+  const { few, hasMany } = firstOf(first, counts, endSlice)
   const ending = { reason, endedAt: now, now, by }
-  const first = few[0]
+  const one = few[0]
   const change: Step[] = [
     ...runs.endRuns(few, ending),
-    ...(hasMany && first !== undefined
-      ? [runs.beginEnd({ runId: first, endedAt: now, by })]
+    ...(hasMany && one !== undefined
+      ? [runs.beginEnd({ runId: one, endedAt: now, by })]
       : credentials.endAll({ runIds: few }, 'run_ended', now, by)),
   ]
-  const { done } = await commit(core, actor, change, { urgent: true })
-  return done ? few.length : 0
+  return { few, change }
 }
 
 /** The runs that fit into one commit, with their credentials. A run with too many is alone. */

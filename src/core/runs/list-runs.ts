@@ -75,9 +75,7 @@ async function viewsOf(core: Parts, found: readonly BeatenRun[]): Promise<RunVie
   const now = core.store.now()
   const living = found.filter(({ run }) => isRunning(run, now)).map(({ run }) => run.id)
   const live =
-    living.length === 0
-      ? new Map<string, number>()
-      : await core.store.credentials.countLivingOfRuns(living, MAX_COUNTED_OF_AGENT)
+    living.length === 0 ? new Map<string, number>() : await core.store.credentials.countLivingOfRuns(living)
   return found.map(({ run, beatAt }) => {
     const runs = isRunning(run, now)
     const last = Math.max(beatAt ?? run.startedAt, core.runs.latestBeat(run.id) ?? 0)
@@ -87,7 +85,7 @@ async function viewsOf(core: Parts, found: readonly BeatenRun[]): Promise<RunVie
       isRunning: runs,
       beatAt: last,
       deadAt: runs ? deadAt(run.heartbeatMs, last) : null,
-      live: live.get(run.id) ?? 0,
+      live: Math.min(live.get(run.id) ?? 0, MAX_COUNTED_OF_AGENT),
     }
   })
 }

@@ -327,6 +327,39 @@ describe('very many', () => {
     expect(await store.runs.due(store.now() + 1e9, 9)).toEqual([])
   })
 
+  it.each(['1s', '1h'])(
+    'dead runs end beside one whose end is refused, which is read again later (heartbeat %s)',
+    async (heartbeat) => {
+      const { core, start, stateOf } = await world(heartbeat === '1h' ? { runsMaxMs: 5_000 } : {})
+      const bad = await start(heartbeat)
+      const others = [await start(heartbeat), await start(heartbeat)]
+      test.advance(5_000)
+      let refusals = 0
+      const commit: typeof core.store.commit = async (change, options) => {
+        const isEnd = change.some(({ op }) => op === 'invalidate') && JSON.stringify(change).includes(bad)
+        if (!isEnd) return core.store.commit(change, options)
+        refusals += 1
+        return { done: false, step: 0, reason: 'rows' }
+      }
+      const answering = { ...core.answering, since: () => core.store.now() - 10_000 }
+      const refusing = { ...core, answering, store: { ...core.store, commit } }
+      // The first look moves on those that missed their beats.
+      await reapRuns(refusing)
+      test.advance(1_000)
+      await reapRuns(refusing)
+      expect(await Promise.all(others.map(stateOf))).toEqual(
+        heartbeat === '1h' ? ['expired', 'expired'] : ['missed_heartbeat', 'missed_heartbeat'],
+      )
+      const before = refusals
+      expect(await reapRuns(refusing)).toBe(false)
+      expect(refusals - before).toBeLessThanOrEqual(2)
+      await reapRuns({ ...core, answering })
+      expect((await core.store.runs.find(bad))?.reason).toBe(
+        heartbeat === '1h' ? 'expired' : 'missed_heartbeat',
+      )
+    },
+  )
+
   it('old runs are deleted after the retention', async () => {
     const { core, start } = await world()
     const id = await start()

@@ -64,6 +64,7 @@ export async function startRun(
     ])
     requireUnchanged(outcome)
     if (!outcome.done) throw new Problem('conflict')
+    core.meter.runStarted()
     return { ...run, isRunning: true, beatAt: now, deadAt: deadAt(heartbeatMs, now), live: 0 }
   })
 }

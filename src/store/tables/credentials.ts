@@ -5,6 +5,7 @@ import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { insert, run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
+import { ofRuns } from './among.ts'
 import { codecs } from './codecs.ts'
 import { backlogReads, dueReads, dueScans } from './due-credentials.ts'
 import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
@@ -49,10 +50,8 @@ export function createCredentials(engine: Engine) {
   }
 }
 
-function ownedBy(owner: Ended) {
-  return 'agentId' in owner
-    ? sql<boolean>`agent_id = ${owner.agentId}`
-    : sql<boolean>`run_id = ${owner.runId}`
+function ownedBy(engine: Engine, owner: Ended) {
+  return 'agentId' in owner ? sql<boolean>`agent_id = ${owner.agentId}` : ofRuns(engine, [owner.runId])
 }
 
 function credentialReads(engine: Engine) {
@@ -60,11 +59,6 @@ function credentialReads(engine: Engine) {
   // SQLite recompiles a statement when a bare parameter of LIMIT is bound, which costs 15 times the look-up itself.
   const livingOf = engine.prepare<Pick<CredentialRow, 'id' | 'backend' | 'expires_at' | 'created_at'>>(
     "SELECT id, backend, expires_at, created_at FROM credentials WHERE agent_id = ? AND ended_at IS NULL AND state = 'active' AND expires_at > ? AND id > ? AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = run_id AND runs.ended_at IS NOT NULL) ORDER BY id LIMIT (? + 0)",
-  )
-  const livingOfRun = engine.prepare<{ id: string; n: number }>(
-    `SELECT value AS id, (SELECT count(*) FROM (SELECT 1 FROM credentials WHERE run_id = value AND ended_at IS NULL LIMIT (? + 0)) AS found) AS n FROM ${
-      engine.dialect === 'sqlite' ? 'json_each(?)' : 'json_array_elements_text(?::json)'
-    }`,
   )
   const countLiving = engine.prepare<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM credentials WHERE agent_id = ? AND ended_at IS NULL LIMIT (? + 0)) AS found',
@@ -86,9 +80,17 @@ function credentialReads(engine: Engine) {
     /** Counts no further than `atMost`. */
     countLiving: async (agentId: string, atMost: number): Promise<number> =>
       (await countLiving([agentId, atMost]))[0]?.n ?? 0,
-    /** For each of these runs, how many have not ended, no further than `atMost`. */
-    countLivingOfRuns: async (runIds: readonly string[], atMost: number): Promise<Map<string, number>> =>
-      new Map((await livingOfRun([atMost, JSON.stringify(runIds)])).map(({ id, n }) => [id, n])),
+    /** How many credentials of these runs have not ended, for those that have any. */
+    countLivingOfRuns: async (runIds: readonly string[]): Promise<Map<string, number>> => {
+      const counts = build
+        .selectFrom('credentials')
+        .select(['run_id as id', (e) => e.fn.countAll<number>().as('n')])
+        .where(ofRuns(engine, runIds))
+        .where('ended_at', 'is', null)
+        .groupBy('run_id')
+      const rows = await read<{ id: string | null; n: number }>(counts)
+      return new Map(rows.map(({ id, n }) => [id ?? '', n]))
+    },
     countOpenOfBackend: (backendUid: string, atMost: number): Promise<number> =>
       countRows(
         engine,
@@ -115,7 +117,7 @@ function credentialReads(engine: Engine) {
       const left = build
         .selectFrom('credentials')
         .select('id')
-        .where(ownedBy(owner))
+        .where(ownedBy(engine, owner))
         .where('ended_at', 'is', null)
         .where((e) => e.or([e('state', '<>', 'active'), e('expires_at', '>', endedAt)]))
       return (await read<{ id: string }>(left.orderBy('id').limit(limit))).map((row) => row.id)
@@ -129,7 +131,8 @@ function credentialReads(engine: Engine) {
 }
 
 /** Credentials without an upstream that were revoked and have not expired: any number, so in slices. */
-function revokedReads({ build, scan }: Engine) {
+function revokedReads(engine: Engine) {
+  const { build, scan } = engine
   const livingAt = (backendUid: string, now: number) =>
     build.selectFrom('credentials').where('backend_uid', '=', backendUid).where('expires_at', '>', now)
   return {
@@ -149,7 +152,7 @@ function revokedReads({ build, scan }: Engine) {
       scan(
         livingAt(backendUid, now)
           .select('id')
-          .where(ownedBy(owner))
+          .where(ownedBy(engine, owner))
           .where('ended_at', 'is', null)
           .where(sql<boolean>`state = 'active' AND revocation = 'none'`),
       ),

@@ -7,7 +7,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { Tables } from '../schema/rows.ts'
-import { among } from './among.ts'
+import { among, ofRuns } from './among.ts'
 
 /** Who ended a set of credentials, for the audit entry of each. */
 export type EndedBy = AuditTrace
@@ -45,7 +45,7 @@ export function endAll(
 
 function ownedBy(engine: Pick<Engine, 'dialect'>, owner: Owner): RawBuilder<boolean> {
   if ('agentId' in owner) return sql<boolean>`agent_id = ${owner.agentId}`
-  if ('runIds' in owner) return among(engine, owner.runIds, 'run_id')
+  if ('runIds' in owner) return ofRuns(engine, owner.runIds)
   // A living credential is always due at some time, and `credentials_due` has those of a backend.
   return sql<boolean>`backend_uid = ${owner.backendUid} AND due_at IS NOT NULL`
 }

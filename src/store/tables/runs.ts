@@ -85,6 +85,8 @@ function runReads(engine: Engine) {
     /** Counts no further than `atMost`. */
     countLiving: (agentId: string, atMost: number): Promise<number> =>
       countRows(engine, living().where('agent_id', '=', agentId).limit(atMost)),
+    /** Of all agents; counts no further than `atMost`. */
+    countAllLiving: (atMost: number): Promise<number> => countRows(engine, living().limit(atMost)),
     livingOf: (agentId: string, limit: number): Promise<string[]> =>
       ids(living().where('agent_id', '=', agentId).orderBy('id').limit(limit)),
     /** Those past the end that the server sets for a run, earliest first. */

@@ -44,11 +44,24 @@ export function readOptions<R extends Read>(route: R, { id, query }: Asked = {})
   })
 }
 
+/** In how many ms it is read again: always, or as what was read says. */
+type Again<T> = number | ((data: T | undefined) => number | false)
+
+const againOf = <T>(again: Again<T> | undefined) =>
+  typeof again === 'function'
+    ? ({ state }: { readonly state: { readonly data: unknown } }) => again(state.data as T | undefined)
+    : (again ?? false)
+
 export const useRead = <R extends Read>(
   route: R,
   asked: Asked = {},
-  options: { enabled?: boolean; refetchInterval?: number } = {},
-) => useQuery({ ...readOptions(route, asked), ...options })
+  { refetchInterval, ...options }: { enabled?: boolean; refetchInterval?: Again<Answer<R>> } = {},
+) =>
+  useQuery({
+    ...readOptions(route, asked),
+    ...options,
+    refetchInterval: againOf(refetchInterval),
+  })
 
 export const PAGE = 100
 
@@ -76,8 +89,20 @@ export function listOptions<R extends Read>(route: R, query: Query = {}) {
   })
 }
 
-export const useList = <R extends Read>(route: R, query: Query = {}, options: { enabled?: boolean } = {}) =>
-  useInfiniteQuery({ ...listOptions(route, query), ...options })
+export const useList = <R extends Read>(
+  route: R,
+  query: Query = {},
+  {
+    refetchInterval,
+    ...options
+  }: { enabled?: boolean; refetchInterval?: (rows: readonly Item<R>[]) => number | false } = {},
+) =>
+  useInfiniteQuery({
+    ...listOptions(route, query),
+    ...options,
+    refetchInterval: ({ state }) =>
+      refetchInterval?.(state.data?.pages.flatMap(({ items }) => items) ?? []) ?? false,
+  })
 
 type Pages = Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetching' | 'fetchNextPage'>
 

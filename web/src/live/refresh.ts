@@ -14,7 +14,10 @@ const SHOWN = {
     'GET /v1/admin/tokens/:id',
     'GET /v1/admin/agents/:name',
     'GET /v1/admin/overview',
+    'GET /v1/admin/runs/:id',
   ],
+  // Its credentials have entries of their own, some of which come later. A beat has none.
+  run: ['GET /v1/admin/runs', 'GET /v1/admin/runs/:id'],
   agent: ['GET /v1/admin/agents', 'GET /v1/admin/agents/:name', 'GET /v1/admin/keys'],
   backend: ['GET /v1/admin/backends', 'GET /v1/admin/backends/:name', 'GET /v1/admin/overview'],
   operator: ['GET /v1/admin/operators', 'GET /v1/admin/operators/:id'],

@@ -103,6 +103,7 @@ function useFound(text: string): readonly Entry[] {
   })
   const id = text.trim()
   if (/^cred_[0-9a-z]{26}$/.test(id)) return [find(id, 'credential', paths.credential(id))]
+  if (/^run_[0-9a-z]{26}$/.test(id)) return [find(id, 'run', paths.run(id))]
   if (/^enr_[0-9a-z]{26}$/.test(id)) return [find(id, 'request', paths.request(id))]
   if (text.length < 2) return []
   const isFound = ({ name }: { readonly name: string }) => name.toLowerCase().includes(id.toLowerCase())

@@ -39,6 +39,14 @@ export const ROOMS: readonly Room[] = [
     group: 'daily',
   },
   {
+    name: 'Runs',
+    path: paths.runs(),
+    letter: 'R',
+    operation: 'listAllRuns',
+    code: later(async () => (await import('../rooms/runs/runs.tsx')).Runs),
+    group: 'daily',
+  },
+  {
     name: 'Agents',
     path: paths.agents(),
     letter: 'A',

@@ -27,15 +27,17 @@ interface LifeProps {
   readonly until: string | null
   /** Beside the bar: how long is left. */
   readonly isLabelled?: boolean
+  /** With less left than this, in ms, the bar is as what waits for somebody. */
+  readonly soonMs?: number
 }
 
 /** A lifetime as a bar that runs out: everything here ends, and one sees when. */
-export function Life({ from, until, isLabelled = true }: LifeProps) {
+export function Life({ from, until, isLabelled = true, soonMs = 60_000 }: LifeProps) {
   const now = useNow(1_000)
   if (until === null) return <span className="text-muted">no end</span>
   const [start, end] = [Date.parse(from), Date.parse(until)]
   const left = Math.max(0, Math.min(1, (end - now) / Math.max(1, end - start)))
-  const isSoon = end - now < 60_000 && end > now
+  const isSoon = end - now < soonMs && end > now
   const seconds = (end - now) / 1_000
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the exact time is for keyboards, too

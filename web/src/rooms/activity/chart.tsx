@@ -56,7 +56,7 @@ export function ActivityChart({ filters, isBesideDetail, onBrush }: Props) {
       <figcaption className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 text-xs text-muted">
         <Legend points={points} at={at} />
         <span className="flex items-center gap-2">
-          {(filters.agent ?? filters.actor) !== undefined && <span>of all agents</span>}
+          {(filters.agent ?? filters.actor ?? filters.run) !== undefined && <span>of all agents</span>}
           {isLate && <span>counted until {exact(Date.parse(data.counted_until))}</span>}
           {(since !== undefined || until !== undefined) && (
             <Button

@@ -62,12 +62,13 @@ function EntryActions({
   readonly entry: AuditEntry
   readonly cursor: string | undefined
 }) {
-  const { agent_name, credential_id, actor } = entry
+  const { agent_name, credential_id, run, actor } = entry
   return (
     <>
       {credential_id !== null && (
         <ButtonLink href={paths.activity({ credential: credential_id })}>Story of the credential</ButtonLink>
       )}
+      {run !== null && <ButtonLink href={paths.activity({ run })}>All of this run</ButtonLink>}
       {agent_name !== null && (
         <ButtonLink href={paths.activity({ agent: agent_name })}>All of this agent</ButtonLink>
       )}
@@ -131,6 +132,13 @@ function EntryFacts({ entry }: { readonly entry: AuditEntry }) {
           <Fact name="Credential">
             <Link className={LINK} href={paths.credential(credential_id)}>
               <code>{visible(credential_id)}</code>
+            </Link>
+          </Fact>
+        )}
+        {entry.run !== null && (
+          <Fact name="Run">
+            <Link className={LINK} href={paths.run(entry.run)}>
+              <code>{visible(entry.run)}</code>
             </Link>
           </Fact>
         )}

@@ -26,26 +26,27 @@ export function ActivityFilters({ filters, onChange }: Props) {
         value={filters.agent}
         onChange={(agent) => onChange({ agent })}
         isFirst
-        width="sm:w-36!"
+        width="sm:w-32!"
       />
       <NameFilter
         label="Backend"
         value={filters.backend}
         onChange={(backend) => onChange({ backend })}
-        width="sm:w-36!"
+        width="sm:w-32!"
       />
       <NameFilter
         label="Who did it"
         value={filters.actor}
         onChange={(actor) => onChange({ actor })}
-        width="sm:w-36!"
+        width="sm:w-32!"
       />
       <NameFilter
         label="Credential"
         value={filters.credential}
         onChange={(credential) => onChange({ credential })}
-        width="sm:w-36!"
+        width="sm:w-32!"
       />
+      <NameFilter label="Run" value={filters.run} onChange={(run) => onChange({ run })} width="sm:w-32!" />
       <ActionFilter value={filters.action} onChange={(action) => onChange({ action })} />
       <Select
         aria-label="Time"

@@ -8,6 +8,7 @@ const NONE: Filters = {
   backend: undefined,
   action: undefined,
   credential: undefined,
+  run: undefined,
   since: undefined,
   until: undefined,
 }
@@ -19,6 +20,7 @@ const ENTRY = {
   backend: 'orders',
   action: 'credential.issued',
   credential_id: 'cred_1',
+  run: 'run_1',
 } as AuditEntry
 
 test('the query has the filters that are set, in one order', () => {
@@ -46,6 +48,8 @@ test.each([
   [{ action: 'credential.issued', credential: 'cred_1' }, true],
   [{ action: 'credential.issued', credential: 'cred_2' }, false],
   [{ action: 'credential.revoked' }, false],
+  [{ run: 'run_1' }, true],
+  [{ run: 'run_2' }, false],
 ] as [Partial<Filters>, boolean][])('an entry as it happens belongs to the list: %j is %s', (filters, is) => {
   expect(matches(ENTRY, { ...NONE, ...filters })).toBe(is)
 })

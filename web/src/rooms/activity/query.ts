@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../../src/client/wire.ts'
 
-export const FILTERS = ['agent', 'actor', 'backend', 'action', 'credential', 'since', 'until'] as const
+export const FILTERS = ['agent', 'actor', 'backend', 'action', 'credential', 'run', 'since', 'until'] as const
 export type Filters = Readonly<Record<(typeof FILTERS)[number], string | undefined>>
 
 /** The filters that are set. */
@@ -32,7 +32,7 @@ const isOfSso = (actor: string): boolean => /^operator:https?:\/\//i.test(actor)
  */
 export function matches(
   entry: AuditEntry,
-  { agent, actor, backend, action, credential }: Filters,
+  { agent, actor, backend, action, credential, run }: Filters,
   actorId?: string,
 ): boolean {
   const isAbout = agent === undefined || entry.agent_id === agent || same(entry.agent_name, agent)
@@ -45,7 +45,8 @@ export function matches(
     isBy &&
     (backend === undefined || same(entry.backend, backend)) &&
     (action === undefined || entry.action === action) &&
-    (credential === undefined || entry.credential_id === credential)
+    (credential === undefined || entry.credential_id === credential) &&
+    (run === undefined || entry.run === run)
   )
 }
 

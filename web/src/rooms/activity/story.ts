@@ -20,6 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
   agent_deleted: 'Its agent was deleted.',
   agent_expired: 'Its agent expired.',
   backend_deleted: 'Its backend was deleted.',
+  run_ended: 'The run that it was made for ended.',
   interrupted: 'The server was interrupted while it was issued, so it was taken back.',
   undelivered: 'The agent had hung up before the answer, so nobody received it.',
   no_record: 'It was found at the upstream, and Mayfly did not know it.',

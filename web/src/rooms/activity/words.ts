@@ -13,6 +13,8 @@ export const ACTION_WORDS: Readonly<Record<Action, string>> = {
   'credential.issue_failed': 'Credential not issued',
   'credential.revoke_failed': 'Upstream did not revoke',
   'credential.settled': 'Gone at the upstream',
+  'run.started': 'Run started',
+  'run.ended': 'Run ended',
   'agent.created': 'Agent created',
   'agent.deleted': 'Agent deleted',
   'agent.expired': 'Agent expired',

@@ -58,7 +58,9 @@ export function Credentials() {
   const list = useList('GET /v1/admin/tokens', query)
   const refused = useRefusal('revokeAnyCredential')
   const rows = list.data ?? []
-  const mayEndAll = filters.agent !== undefined || filters.backend !== undefined
+  // That of an agent would be more than the part of a run.
+  const mayEndAll =
+    filters.run === undefined && (filters.agent !== undefined || filters.backend !== undefined)
   useEntries([
     {
       name: 'Show what could not be ended',
@@ -133,6 +135,7 @@ export function Credentials() {
 function commandOf({
   agent,
   backend,
+  run,
   status,
   unended,
 }: Readonly<Record<string, string | undefined>>): string {
@@ -141,6 +144,7 @@ function commandOf({
     'mayfly credentials ls',
     agent === undefined ? '--all-agents' : `--agent ${word(agent)}`,
     ...(backend === undefined ? [] : [`--backend ${word(backend)}`]),
+    ...(run === undefined ? [] : [`--run ${word(run)}`]),
     ...(ended === undefined ? [] : [`--status ${ended}`]),
   ].join(' ')
 }

@@ -96,6 +96,13 @@ function CredentialFacts({ row }: { readonly row: Token }) {
             {row.backend}
           </Link>
         </Fact>
+        {row.run !== undefined && (
+          <Fact name="Run">
+            <Link className="text-accent underline" href={paths.run(row.run)}>
+              <code>{row.run}</code>
+            </Link>
+          </Fact>
+        )}
         <Fact name="Scopes">
           <Scopes scopes={row.scopes} />
         </Fact>

@@ -1,14 +1,15 @@
 import { Select } from '../../ui/fields.tsx'
 import { NameFilter } from '../../ui/name-filter.tsx'
 
-export const FILTERS = ['agent', 'backend', 'status', 'unended'] as const
+export const FILTERS = ['agent', 'backend', 'run', 'status', 'unended'] as const
 type Filters = Readonly<Record<(typeof FILTERS)[number], string | undefined>>
 
 /** Without a state, the list is of those that live. */
-export function queryOf({ agent, backend, status, unended }: Filters): Record<string, string> {
+export function queryOf({ agent, backend, run, status, unended }: Filters): Record<string, string> {
   const all = {
     agent,
     backend,
+    run,
     status: unended === undefined ? (status === 'any' ? undefined : (status ?? 'active')) : undefined,
     unended,
   }
@@ -28,6 +29,7 @@ export function CredentialFilters({ filters, onChange }: Props) {
     <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
       <NameFilter label="Agent" value={filters.agent} onChange={(agent) => onChange({ agent })} isFirst />
       <NameFilter label="Backend" value={filters.backend} onChange={(backend) => onChange({ backend })} />
+      <NameFilter label="Run" value={filters.run} onChange={(run) => onChange({ run })} />
       <Select
         aria-label="State"
         className="sm:w-auto!"
