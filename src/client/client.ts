@@ -4,6 +4,7 @@ import { type Authorizer, createAuthorizer } from './authorize.ts'
 import type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
 import { entryPages, pages } from './paging.ts'
 import { requestThrough } from './routes.ts'
+import { runCalls } from './runs.ts'
 import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
 import { fetchStream, fetchTransport, type StreamTransport, type Transport } from './transport.ts'
 import type {
@@ -89,6 +90,7 @@ export function createClient(options: ClientOptions) {
     ...credentialCalls(authorizer),
     ...selfCalls(authorizer),
     ...openCalls(sender),
+    runs: runCalls(authorizer),
     /** The agent's audit entries; all with `admin:audit:read`. Newest first. */
     audit: (filter: AuditFilter = {}, page: PageOptions = {}) => entryPages(authorizer, filter, page),
     /** A token from `/oauth/token`: for another audience, with fewer scopes, or with `openid` an id token. */
@@ -174,6 +176,10 @@ function selfCalls(authorizer: Authorizer) {
     /** A request of the agent for more scopes, and what became of it. */
     scopeRequest: (id: string, options: CallOptions = {}) =>
       request('GET /v1/request/:id', { id, ...options }),
+    /** Ends a login by an identity, and what it issued; the agent, too, if it has no other login. */
+    logOut: async (options: CallOptions = {}): Promise<void> => {
+      await request('DELETE /v1/login', { retry: 'unsent', ...options })
+    },
     /** Deletes the agent and revokes all its credentials. */
     deleteSelf: (options: CallOptions = {}) => request('DELETE /v1/self', { retry: 'unsent', ...options }),
   }

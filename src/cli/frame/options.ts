@@ -3,10 +3,12 @@ export type Listed =
   | 'agents'
   | 'backends'
   | 'credentials'
+  | 'identities'
   | 'kinds'
   | 'plugins'
   | 'profiles'
   | 'requests'
+  | 'runs'
   | 'scopes'
 
 /** An option. Its name on the command line is its key in kebab case. */
