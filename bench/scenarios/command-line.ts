@@ -12,6 +12,12 @@ import { addAgents, BACKEND, mainOf, startOurs } from '../server.ts'
 const GOAL = 3
 const COMMANDS = { 'mayfly --version': ['--version'], 'mayfly get': ['get', BACKEND] }
 
+/** Both issue one credential, run a program that does nothing, and revoke. */
+const RUN = ['run', '--env', `T=${BACKEND}`, '--', 'true']
+const WITHOUT = ['run', '--no-run', '--env', `T=${BACKEND}`, '--', 'true']
+/** What a run may add to `mayfly run`, in ms. */
+const RUN_GOAL_MS = 2
+
 /** From the start of the process to its exit, alternating with a Node that does nothing. */
 export const commandLine: Scenario = {
   name: 'command-line',
@@ -38,6 +44,11 @@ export const commandLine: Scenario = {
       rows.push(
         against === undefined ? rowOf(title, pairs) : againstRow(title, against.directory, pairs, 'ms'),
       )
+    }
+    if (against === undefined) {
+      const main = mainOf(checkout)
+      const pairs = await timePairs(bench.quick ? 3 : 100, [main, ...RUN], [main, ...WITHOUT], env)
+      rows.push(rowOfRun(pairs))
     }
     await server.stop()
     return rows
@@ -66,6 +77,21 @@ function rowOf(title: string, pairs: readonly MeasuredPair[]): Row {
     ratio,
     goal: atMost(ratio, GOAL),
     detail: { pairs },
+  }
+}
+
+function rowOfRun(pairs: readonly MeasuredPair[]): Row {
+  const ours = median(pairs.map((pair) => pair.ours))
+  const without = median(pairs.map((pair) => pair.reference))
+  const added = median(pairs.map((pair) => pair.ours - pair.reference))
+  return {
+    scenario: 'mayfly run, with a run',
+    clients: undefined,
+    figures: { p50: ours },
+    comparedWith: `--no-run: ${without.toFixed(1)} ms; a run adds ${added.toFixed(1)} ms`,
+    ratio: ours / without,
+    goal: atMost(added, RUN_GOAL_MS),
+    detail: { pairs, addedMs: added },
   }
 }
 

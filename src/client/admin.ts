@@ -3,6 +3,7 @@ import { type FollowOptions, followEvents } from './events.ts'
 import { pages } from './paging.ts'
 import { createPeople } from './people.ts'
 import { type Route, requestThrough } from './routes.ts'
+import { anyRunCalls } from './runs.ts'
 import type { CallOptions } from './send.ts'
 import type * as wire from './wire.ts'
 
@@ -62,6 +63,7 @@ export function createAdmin(authorizer: Authorizer) {
       revokeAll: (body: wire.RevokeAll, options: CallOptions = {}) =>
         request('POST /v1/admin/tokens/revoke', { body, ...options }),
     },
+    runs: anyRunCalls(authorizer),
     /** Newest first. */
     audit: (filter: wire.AuditFilter = {}, page: Page = {}) => list('GET /v1/admin/audit', filter, page),
     /** How many entries the audit has, by time, backend and action. */

@@ -4,6 +4,7 @@ import { type Authorizer, createAuthorizer } from './authorize.ts'
 import type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
 import { entryPages, pages } from './paging.ts'
 import { requestThrough } from './routes.ts'
+import { runCalls } from './runs.ts'
 import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
 import { fetchStream, fetchTransport, type StreamTransport, type Transport } from './transport.ts'
 import type {
@@ -89,6 +90,7 @@ export function createClient(options: ClientOptions) {
     ...credentialCalls(authorizer),
     ...selfCalls(authorizer),
     ...openCalls(sender),
+    runs: runCalls(authorizer),
     /** The agent's audit entries; all with `admin:audit:read`. Newest first. */
     audit: (filter: AuditFilter = {}, page: PageOptions = {}) => entryPages(authorizer, filter, page),
     /** A token from `/oauth/token`: for another audience, with fewer scopes, or with `openid` an id token. */

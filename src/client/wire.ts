@@ -8,6 +8,7 @@ import type * as health from '../api/health.ts'
 import type * as live from '../api/live.ts'
 import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
+import type * as runs from '../api/runs.ts'
 import type * as v1 from '../api/v1.ts'
 import type * as wellKnown from '../api/well-known.ts'
 
@@ -76,6 +77,8 @@ export type Operator = Static<typeof people.Operator>
 export type InviteOperator = Sent<Static<typeof people.InviteOperator>>
 export type InvitedOperator = Static<typeof people.InvitedOperator>
 export type ChangeOperator = Sent<Static<typeof people.ChangeOperator>>
+export type StartRun = Sent<Static<typeof runs.StartRun>>
+export type Run = Static<typeof runs.Run>
 export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 
 /** The query of a listing, without its page. */
@@ -85,6 +88,8 @@ export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
 export type ActivityFilter = Sent<Static<typeof activity.ActivityQuery>>
 export type EventFilter = Filter<Static<typeof live.EventsQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
+export type RunFilter = Filter<Static<typeof runs.RunQuery>>
+export type AnyRunFilter = Filter<Static<typeof runs.AnyRunQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 
 /** The client reads a listing page by page. `limit`: items a page, 1 to 1000. */

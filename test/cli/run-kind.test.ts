@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { json, scripted } from '../support/scripted-server.ts'
+import { json, problem, scripted } from '../support/scripted-server.ts'
 import { newHome, runCli, spawnCli } from './support.ts'
 
 const CREDS = '-----BEGIN-----\nit\'s "$HOME" `id` {token}\n-----END-----\n'
@@ -27,12 +27,11 @@ beforeAll(async () => {
 
 /** A server with one backend, whose kind wants a file. */
 async function startServer() {
-  const server = await scripted((request, response) =>
-    json(200, request.method === 'POST' ? ISSUED : { id: 'bus', environment: ENVIRONMENT })(
-      request,
-      response,
-    ),
-  )
+  const server = await scripted((request, response) => {
+    if (request.url === '/v1/runs') return problem(404, 'not_found')(request, response)
+    const body = request.method === 'POST' ? ISSUED : { id: 'bus', environment: ENVIRONMENT }
+    return json(200, body)(request, response)
+  })
   onTestFinished(async () => void (await server.close()))
   return { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
 }

@@ -127,7 +127,7 @@ describe('revokes what it obtained if the command cannot start:', () => {
     const gate = await openGate(world.url)
     const { agent, env } = await newRunner(world)
     gate.on('POST', 'hold')
-    const it = spawnCli(['run', '--backend', 'demo', '--', 'echo', 'it ran'], {
+    const it = spawnCli(['run', '--no-run', '--backend', 'demo', '--', 'echo', 'it ran'], {
       env: { ...env, MAYFLY_SERVER: gate.url },
     })
     await gate.held('POST')
@@ -174,6 +174,7 @@ describe('at the end', () => {
     expect(JSON.parse(stderr)).toEqual({
       credentials: [{ id: records[0]?.id, backend: 'demo', expires_at: expect.any(String), revoked: true }],
       exit_code: 3,
+      run: expect.stringMatching(/^run_/),
     })
   })
 
@@ -192,16 +193,37 @@ describe('at the end', () => {
 
 // Each waits for all the retries of a run, so they wait together.
 describe.concurrent('a server that stays away', () => {
-  test('before issuing: the run reports that a credential may be left', async () => {
+  test.each([
+    ['without a run', ['--no-run'], 'expires on its own'],
+    ['with a run', [], 'ends with run_\\w{26}, which misses its heartbeats now'],
+  ])('before issuing, %s: the command reports that a credential may be left', async (_, options, how) => {
     const gate = await openGate(world.url)
     const { env } = await newRunner(world)
     gate.on('POST', 'drop')
-    const argv = ['run', '--backend', 'demo', '--', 'echo', 'it ran']
+    gate.on('DELETE run', 'drop')
+    const argv = ['run', ...options, '--backend', 'demo', '--', 'echo', 'it ran']
     const end = await spawnCli(argv, { env: { ...env, MAYFLY_SERVER: gate.url } }).ended
     expect([end.code, end.stdout]).toEqual([3, ''])
     expect(end.stderr).toMatch(
-      /^mayfly: No reply to a request for a credential of demo: if the server issued one, it expires on its own\.\nmayfly: Cannot reach .*\n$/,
+      new RegExp(
+        `^mayfly: No reply to a request for a credential of demo: if the server issued one, it ${how}\\.\nmayfly: Cannot reach .*\n$`,
+      ),
     )
+    await gate.close()
+  })
+
+  test('before the run has begun: nothing was issued', async () => {
+    const gate = await openGate(world.url)
+    const { agent, env } = await newRunner(world)
+    gate.on('POST run', 'drop')
+    const argv = ['run', '--backend', 'demo', '--', 'echo', 'it ran']
+    const end = await spawnCli(argv, { env: { ...env, MAYFLY_SERVER: gate.url } }).ended
+    expect(end).toMatchObject({
+      code: 3,
+      stdout: '',
+      stderr: expect.stringMatching(/^mayfly: Cannot reach .*\n$/),
+    })
+    expect(await recordsOf(world, agent)).toEqual([])
     await gate.close()
   })
 
@@ -213,6 +235,7 @@ describe.concurrent('a server that stays away', () => {
     async (_, script, code) => {
       const gate = await openGate(world.url)
       gate.on('DELETE', 'drop')
+      gate.on('DELETE run', 'drop')
       const { agent, env } = await newRunner(world)
       const end = await spawnCli(['run', '--backend', 'demo', '--', 'sh', '-c', script], {
         env: { ...env, MAYFLY_SERVER: gate.url },
@@ -221,7 +244,7 @@ describe.concurrent('a server that stays away', () => {
       expect(end).toMatchObject({ code, stdout: '' })
       expect(end.stderr).toMatch(
         new RegExp(
-          `^mayfly: One credential could not be revoked: ${left?.id} of demo, which expires at \\S+Z\\. Cannot reach .* Try: mayfly revoke ${left?.id}\n$`,
+          `^mayfly: One credential could not be revoked: ${left?.id} of demo, which expires at \\S+Z\\. Cannot reach .* The server ends it when it misses the heartbeats of (run_\\w{26})\\. Sooner: mayfly runs end \\1\n$`,
         ),
       )
       await gate.close()

@@ -109,7 +109,10 @@ export async function openTerminal(
   }
 }
 
-/** A proxy before the real server that can hold back replies or drop requests. */
+/**
+ * A proxy before the real server that can hold back replies or drop requests. Those about runs have methods of their own:
+ * `POST run`, `DELETE run`.
+ */
 export interface Gate {
   readonly url: string
   /** `hold`: the server handles the request, its reply waits; `drop`: the connection closes before the server sees it. */
@@ -130,9 +133,10 @@ export async function openGate(target: string): Promise<Gate> {
   const dropped = new Set<string>()
   const server = createServer(async (request, response) => {
     const { method = '', url = '/', headers } = request
-    if (rules.get(method) === 'drop') {
+    const rule = url.startsWith('/v1/runs') ? `${method} run` : method
+    if (rules.get(rule) === 'drop') {
       request.socket.destroy()
-      dropped.add(method)
+      dropped.add(rule)
       events.emit('dropped')
       return
     }
@@ -143,16 +147,16 @@ export async function openGate(target: string): Promise<Gate> {
       method,
       headers: {
         authorization,
-        'content-type': type,
+        ...(body === '' ? {} : { 'content-type': type }),
         ...(key === undefined ? {} : { 'idempotency-key': String(key) }),
       },
-      ...(body === undefined ? {} : { body }),
+      ...(body === undefined || body === '' ? {} : { body }),
     })
     const answer = await reply.text()
-    if (rules.get(method) === 'hold') {
-      waiting.push(method)
+    if (rules.get(rule) === 'hold') {
+      waiting.push(rule)
       events.emit('held')
-      await once(events, `release ${method}`)
+      await once(events, `release ${rule}`)
     }
     response.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') ?? '' }).end(answer)
   })

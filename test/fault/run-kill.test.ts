@@ -112,6 +112,7 @@ test('a run that cannot revoke exits, and its guard keeps trying', async () => {
   const gate = await openGate(world.url)
   onTestFinished(() => gate.close())
   gate.on('DELETE', 'drop')
+  gate.on('DELETE run', 'drop')
   const run = spawnCli(['run', '--guard', '--backend', 'demo', '--', 'true'], {
     env: { ...env, MAYFLY_SERVER: gate.url },
   })
@@ -130,8 +131,8 @@ test('a run that cannot revoke exits, and its guard keeps trying', async () => {
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
-test('without a guard the credentials of a killed run expire', async () => {
-  const { agent, child, directory } = await killed(ARGV)
+test('without a guard and a run the credentials of a killed command expire', async () => {
+  const { agent, child, directory } = await killed(['--no-run', ...ARGV])
   process.kill(child, 'SIGKILL')
   await rm(directory, { recursive: true })
   // The backend's default lifetime is ten minutes.

@@ -14,6 +14,7 @@ const OPTIONS = {
   actor: text('<name>', 'only actions of this agent, of operator:EMAIL, of `local` or of `system`'),
   action: text('<action>', 'only this action, such as credential.issued'),
   credential: text('<id>', 'only this credential'),
+  run: text('<id>', 'only this run, and what was issued for it', { values: 'runs' }),
   since: text('<time>', 'from this time on: 2026-01-31T12:00:00Z, or 1h for an hour ago'),
   until: text('<time>', 'up to this time'),
   limit: text('<number>', 'at most this many; 50 by default', { short: 'n' }),
@@ -42,6 +43,7 @@ export const verb = defineVerb({
   examples: {
     'mayfly audit --since 1h': 'the last hour',
     'mayfly audit --follow --agent ci-42': 'watch an agent',
+    'mayfly audit --all --run run_01…': 'what happened in a run',
     'mayfly audit --actor alice --since 1d': 'everything an administrator did',
     'mayfly audit verify-confirmation aud_06dzq5t9w3k7n1c6v4x8m2p0hd': 'who confirmed this, and what exactly',
     'mayfly audit --all --json --action credential.issued':
@@ -55,12 +57,12 @@ export const verb = defineVerb({
   run: async (context, options, verify, id) => {
     if (verify !== undefined) return (await import('../admin/confirmed-entry.ts')).verifyEntry(context, id)
     const limit = limitOf(options)
-    const { backend, agent, actor, action, credential, since, until } = options
+    const { backend, agent, actor, action, credential, run, since, until } = options
     if (options.follow === true && until !== undefined)
       throw usage('--follow and --until exclude each other.')
     await checkAction(action)
     const client = await openAdminClient(context)
-    const filter = { backend, agent, actor, action, credential, since, until }
+    const filter = { backend, agent, actor, action, credential, run, since, until }
     const names = { backend, agent: agent ?? (isNoAgent(actor ?? 'local') ? undefined : actor) }
     if (options.follow === true) await requireKnown(client, names)
     const batches =
@@ -113,7 +115,7 @@ const ACTION_WIDTH = 24
 
 /** `time  action  who  what`; a failure is marked. */
 function lineOf({ out }: Context, entry: AuditEntry): string {
-  const { timestamp, action, outcome, agent_name, agent_id, actor, backend, credential_id } = entry
+  const { timestamp, action, outcome, agent_name, agent_id, actor, backend, credential_id, run } = entry
   const { name, route } = (entry.details ?? {}) as { name?: unknown; route?: unknown }
   const who = agent_name ?? agent_id ?? (typeof name === 'string' ? name : '')
   const by = actor === agent_id || actor === '' ? '' : `by ${actor}`
@@ -123,6 +125,7 @@ function lineOf({ out }: Context, entry: AuditEntry): string {
     by,
     backend ?? '',
     credential_id ?? '',
+    run ?? '',
     scopes,
     entry.ttl ?? '',
     typeof route === 'string' ? route : '',

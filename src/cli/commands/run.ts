@@ -1,7 +1,11 @@
+import { constants } from 'node:os'
+import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
 import { readDuration } from '../frame/duration.ts'
-import { flag, text, type ValuesOf } from '../frame/options.ts'
+import { usage } from '../frame/failure.ts'
+import { flag, off, text, type ValuesOf } from '../frame/options.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import type { RunWish } from '../run/open-run.ts'
 import { deliverAll } from '../run/prepare.ts'
 import type { Redaction } from '../run/redact.ts'
 import { CREDENTIAL_OPTIONS, readRequestedCredentials } from '../run/requested-credentials.ts'
@@ -14,13 +18,24 @@ const OPTIONS = {
   grace: text('<duration>', 'time from SIGTERM, or the loss of the terminal, to SIGKILL', {
     default: '8s',
   }),
-  guard: flag('start a second process that revokes the credentials if this one is killed with SIGKILL'),
+  heartbeat: text(
+    '<duration>',
+    'how often to tell the server that the command runs, 1s to 1h; without four in a row its credentials end; default: as the server says, 10s',
+  ),
+  purpose: text('<text>', 'what the run is for, as administrators and the audit see it'),
+  onEnd: text('<signal>', 'what the command gets when the run was ended elsewhere', { default: 'SIGTERM' }),
+  noRun: off('issue the credentials without a run: if this process is killed, they live until they expire'),
+  verbose: flag('say when the server has no runs'),
+  guard: flag(
+    'seldom needed beside a run: start a second process that revokes the credentials at once if this one is killed with SIGKILL',
+  ),
   keepLogin: flag('keep the login of mayfly in the environment of the command'),
 }
 
 export const verb = defineVerb({
   description:
-    'Runs a command with credentials and revokes them when it ends, however it ends. Exits with the code of the ' +
+    'Runs a command with credentials and revokes them when it ends, however it ends: they belong to a run, and die with it. ' +
+    'Also after `kill -9`, a lost network or a pulled cable: then the server hears no heartbeat, and ends them within four intervals (--heartbeat). Exits with the code of the ' +
     'command: 128 plus the signal number if a signal ended it, 127 if the command is not found, 126 if it cannot be ' +
     'executed. Without --backend, --env and --file it uses the credentials listed in the .mayfly.yaml of the current ' +
     'directory, or of the nearest one above it in the repository, after `mayfly allow`. Credentials in files are renewed while the command runs; those in variables cannot be.',
@@ -37,17 +52,18 @@ export const verb = defineVerb({
     'mayfly run --file TOKEN_FILE=reports --ttl 5m --redact -- ./nightly.sh':
       'in a file that is renewed, and never in the output',
   },
-  json: 'one line on standard error after the command has ended: {credentials: [{id, backend, expires_at, revoked}], exit_code}',
+  json: 'one line on standard error after the command has ended: {run, credentials: [{id, backend, expires_at, revoked}], exit_code}',
   exits: [3, 4, 5],
   passThrough: 'options',
   ownSignals: true,
   run: async (context, options, command, args) => {
     const requested = await readRequestedCredentials(context, options)
     const graceMs = await readDuration('--grace', options.grace, LONGEST_GRACE_MS)
+    const run = options.run === false ? undefined : await readRunWish(options)
     const redaction = options.redact === true ? await newRedaction(context, options) : undefined
     const env = withoutLogin(context.env, options.keepLogin === true)
-    const supervised = { name: command, args, graceMs, isGuarded: options.guard === true, redaction }
-    return supervise(context, supervised, (run) => deliverAll(context, run, { requested, env, redaction }))
+    const supervised = { name: command, args, graceMs, isGuarded: options.guard === true, run, redaction }
+    return supervise(context, supervised, (all) => deliverAll(context, all, { requested, env, redaction }))
   },
 })
 
@@ -57,6 +73,24 @@ async function newRedaction({ env }: Context, { keepLogin }: ValuesOf<typeof OPT
   if (keepLogin === true)
     for (const name of ['MAYFLY_TOKEN', 'MAYFLY_CLIENT_SECRET']) redaction.add(env[name] ?? '')
   return redaction
+}
+
+async function readRunWish({
+  heartbeat,
+  purpose,
+  onEnd,
+  verbose,
+}: ValuesOf<typeof OPTIONS>): Promise<RunWish> {
+  if (heartbeat !== undefined)
+    await readDuration('--heartbeat', heartbeat, MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS)
+  return { heartbeat, purpose, onEnd: readSignal(onEnd), isVerbose: verbose === true }
+}
+
+/** The value of --on-end, as `SIGTERM`, `TERM` or `term`. */
+function readSignal(given: string): NodeJS.Signals {
+  const name = given.toUpperCase().replace(/^(?!SIG)/, 'SIG')
+  if (Object.hasOwn(constants.signals, name)) return name as NodeJS.Signals
+  throw usage(`--on-end: ${JSON.stringify(given.slice(0, 40))} is no signal.`, 'Example: --on-end SIGINT.')
 }
 
 const LONGEST_GRACE_MS = 3_600_000

@@ -35,6 +35,7 @@ async function read(
   if (what === 'identities') return identities()
   const page = { limit: MOST }
   if (what === 'credentials') return credentials(context)
+  if (what === 'runs') return runs(context)
   const client = await open(context, isAdmin)
   const { admin } = client
   switch (what) {
@@ -69,6 +70,16 @@ async function credentials(context: Context): Promise<Candidate[]> {
   if (own !== undefined) return words(own.active(page), heldWord)
   const { admin } = await openAdminClient(context)
   return words(admin.tokens.list({ status: 'active' }, page), heldWord)
+}
+
+/** Those that live, and that `mayfly runs end` may be given. */
+async function runs(context: Context): Promise<Candidate[]> {
+  const { openAdminClient, openOwnClient } = await import('../session/admin.ts')
+  const page = { limit: MOST }
+  const own = await openOwnClient(context)
+  if (own !== undefined) return words(own.runs.list({ state: 'running' }, page), ({ id }) => [[id, '']])
+  const { admin } = await openAdminClient(context)
+  return words(admin.runs.list({ state: 'running' }, page), ({ id, agent }) => [[id, agent.name]])
 }
 
 const heldWord = ({ id, backend }: { readonly id: string; readonly backend: string }): Word[] => [

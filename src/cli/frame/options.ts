@@ -8,6 +8,7 @@ export type Listed =
   | 'plugins'
   | 'profiles'
   | 'requests'
+  | 'runs'
   | 'scopes'
 
 /** An option. Its name on the command line is its key in kebab case. */

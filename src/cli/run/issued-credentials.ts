@@ -2,8 +2,10 @@ import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError, UnreachableError } from '../../client/errors.ts'
 import type { IssueRequest } from '../../client/wire.ts'
+import { unlessAborted } from '../../domain/abort.ts'
 import { CliError } from '../frame/failure.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
+import type { OpenRun } from './open-run.ts'
 
 /** An issued credential and its lifetime by this machine's clock. */
 export interface Issuance {
@@ -44,7 +46,7 @@ export interface IssuedCredentials {
   hangUp(): void
   /** Waits for requests under way, then hangs up after `withinMs`. */
   settle(withinMs: number): Promise<void>
-  /** Revokes all that are left, with retries. Returns the last failure, if any. */
+  /** Revokes all that are left and ends the run, with retries. Returns the last failure, if any. */
   revokeAll(signal: AbortSignal): Promise<unknown>
   /** In the order of issue. */
   outcomes(): Outcome[]
@@ -55,11 +57,17 @@ export interface IssuedCredentials {
 const TRY_MS = 4_000
 const WAITS_MS = [300, 1_000, 2_000]
 
-/** `tell` hears of each event; a request is sent only once `tell` has settled. */
+const NO_RUN = Promise.resolve(undefined)
+
+/**
+ * `tell` hears of each event; a request is sent only once `tell` has settled. With a run, requests wait for it and name it,
+ * and its end ends what is left.
+ */
 export function trackIssued(
   client: Pick<Client, 'issue' | 'revoke'>,
   now: () => number,
   tell: (event: IssueEvent) => unknown = () => {},
+  opening: Promise<Pick<OpenRun, 'id' | 'end'> | undefined> = NO_RUN,
 ): IssuedCredentials {
   const entries = new Map<string, Outcome>()
   const open = new Set<Promise<unknown>>()
@@ -69,13 +77,15 @@ export function trackIssued(
 
   /** Reuses the key of an unanswered request: the server replays what it issued then, or issues now. */
   const ask = async (request: IssueRequest, signal: AbortSignal) => {
+    const run = await unlessAborted(opening, signal)
     signal.throwIfAborted()
+    const sent = run === undefined ? request : { ...request, run: run.id }
     const before = unanswered.get(request)
     const { key, askedAt } = before ?? { key: crypto.randomUUID(), askedAt: now() }
     unanswered.set(request, { key, askedAt })
-    await tell({ asked: key, request })
+    await tell({ asked: key, request: sent })
     try {
-      const issued = await client.issue(request, { signal, idempotencyKey: key })
+      const issued = await client.issue(sent, { signal, idempotencyKey: key })
       unanswered.delete(request)
       const { id, backend, expires_at } = issued
       entries.set(id, { id, backend, expires_at, revoked: false })
@@ -100,19 +110,18 @@ export function trackIssued(
   }
 
   const revokeOne = async (id: string, signal?: AbortSignal): Promise<void> => {
-    const timeout = AbortSignal.timeout(TRY_MS)
-    await client.revoke(id, { signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) })
+    await client.revoke(id, {
+      signal: signal === undefined ? AbortSignal.timeout(TRY_MS) : briefly(signal),
+    })
     const entry = entries.get(id)
     if (entry !== undefined) entries.set(id, { ...entry, revoked: true })
     void tell({ revoked: id })
   }
 
+  const held = { entries, unanswered, ask, revokeOne }
   const tryAll = async (signal: AbortSignal): Promise<unknown> => {
-    const within = AbortSignal.any([signal, AbortSignal.timeout(TRY_MS)])
-    const asked = await Promise.allSettled([...unanswered.keys()].map((request) => ask(request, within)))
-    const left = [...entries.values()].filter(({ revoked }) => !revoked)
-    const results = await Promise.allSettled(left.map(({ id }) => revokeOne(id, signal)))
-    return [...asked, ...results].find((one) => one.status === 'rejected')?.reason
+    const run = await opening.catch(() => undefined)
+    return run === undefined ? endEach(held, signal) : endWithRun(held, run, signal)
   }
 
   return {
@@ -139,6 +148,44 @@ export function trackIssued(
     unknown: () => [...unanswered.keys()].map(({ backend }) => backend),
   }
 }
+
+interface Held {
+  readonly entries: Map<string, Outcome>
+  readonly unanswered: Map<IssueRequest, unknown>
+  ask(request: IssueRequest, signal: AbortSignal): Promise<unknown>
+  revokeOne(id: string, signal: AbortSignal): Promise<void>
+}
+
+const leftOf = ({ entries }: Held) => [...entries.values()].filter(({ revoked }) => !revoked)
+
+/** Each by itself, so that each is gone upstream, too, when we exit. */
+const revokeLeft = (held: Held, signal: AbortSignal) =>
+  Promise.allSettled(leftOf(held).map(({ id }) => held.revokeOne(id, signal)))
+
+/** Tries once. Returns a failure, if any. */
+async function endEach(held: Held, signal: AbortSignal): Promise<unknown> {
+  const requests = [...held.unanswered.keys()]
+  const asked = await Promise.allSettled(requests.map((request) => held.ask(request, briefly(signal))))
+  return failureIn([...asked, ...(await revokeLeft(held, signal))])
+}
+
+/** The end of the run ends what could not be revoked, and what the server issued without our hearing of it. */
+async function endWithRun(held: Held, run: Pick<OpenRun, 'end'>, signal: AbortSignal): Promise<unknown> {
+  const results = await revokeLeft(held, signal)
+  const [end] = await Promise.allSettled([run.end({ signal: briefly(signal) })])
+  if (end.status === 'fulfilled') {
+    for (const entry of leftOf(held)) held.entries.set(entry.id, { ...entry, revoked: true })
+    held.unanswered.clear()
+    return undefined
+  }
+  // Without anything left, the run ends by itself, and nobody needs to wait.
+  return leftOf(held).length + held.unanswered.size === 0 ? undefined : (failureIn(results) ?? end.reason)
+}
+
+const briefly = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(TRY_MS)])
+
+const failureIn = (results: readonly PromiseSettledResult<unknown>[]): unknown =>
+  results.find((one) => one.status === 'rejected')?.reason
 
 /** Renewing such a credential would never end. */
 async function expired({ backend }: IssueRequest, revoking: Promise<void>): Promise<CliError> {

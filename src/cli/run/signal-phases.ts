@@ -8,6 +8,8 @@ export interface SignalPhases {
   onHangUp(hangUp: () => void): void
   /** Throws `Interrupted` if a signal asked us to stop before the child was started. */
   throwIfInterrupted(): void
+  /** The credentials have ended: the child gets this signal, and SIGKILL if it outlasts the grace period. */
+  stop(name: NodeJS.Signals): void
   /** Forward signals to the child from now on. */
   running(child: Pick<Child, 'kill'>): void
   /** The child has exited. The first signal is ignored, because it may have been meant for the child. */
@@ -30,6 +32,7 @@ export function createSignalPhases(graceMs: number, note: (text: string) => void
   let hangUp: (() => void) | undefined
   let first: { name: ForwardedSignal; number: number } | undefined
   let child: Pick<Child, 'kill'> | undefined
+  let stopName: NodeJS.Signals | undefined
   let late = 0
 
   const onStart = (name: ForwardedSignal, number: number) => {
@@ -44,14 +47,19 @@ export function createSignalPhases(graceMs: number, note: (text: string) => void
     if (atTerminal && (name === 'SIGINT' || name === 'SIGQUIT')) return
     child?.kill(name)
     if (name !== 'SIGTERM' && !(name === 'SIGHUP' && atTerminal)) return
-    timers.push(
-      setTimeout(() => {
-        // The terminal still exists, so SIGHUP was a message, such as "reload your configuration".
-        if (name === 'SIGHUP' && hasTerminal()) return
-        if (child?.kill('SIGKILL') === true)
-          note(`mayfly: the command did not exit within ${graceMs / 1_000} s and was killed.`)
-      }, graceMs),
-    )
+    // If the terminal still exists, SIGHUP was a message, such as "reload your configuration".
+    killLater(() => name !== 'SIGHUP' || !hasTerminal())
+  }
+  const killLater = (isMeant: () => boolean = () => true) => {
+    const kill = () => {
+      if (isMeant() && child?.kill('SIGKILL') === true)
+        note(`mayfly: the command did not exit within ${graceMs / 1_000} s and was killed.`)
+    }
+    timers.push(setTimeout(kill, graceMs))
+  }
+  const onStop = (name: NodeJS.Signals) => {
+    child?.kill(name)
+    killLater()
   }
   const stop = takeSignals((name, number) => {
     if (phase === 'running') onRun(name)
@@ -79,6 +87,11 @@ export function createSignalPhases(graceMs: number, note: (text: string) => void
       phase = 'running'
       // The signal arrived while the child was being started.
       if (first !== undefined) onRun(first.name)
+      if (stopName !== undefined) onStop(stopName)
+    },
+    stop: (name) => {
+      stopName = name
+      if (phase === 'running') onStop(name)
     },
     ending: () => {
       clear()

@@ -7,6 +7,7 @@ import { startChild } from './child.ts'
 import { findCommand, NOT_EXECUTABLE, NOT_FOUND } from './find-command.ts'
 import { startGuard } from './guard.ts'
 import { type IssuedCredentials, type Outcome, trackIssued } from './issued-credentials.ts'
+import { type OpenOptions, type OpenRun, openRun, type RunWish } from './open-run.ts'
 import { openPrivateDirectory, type PrivateDirectory } from './private-directory.ts'
 import type { Redaction } from './redact.ts'
 import { createSignalPhases, type SignalPhases } from './signal-phases.ts'
@@ -19,6 +20,8 @@ export interface Command {
   readonly graceMs: number
   /** Whether a second process revokes if this one is killed. */
   readonly isGuarded?: boolean
+  /** Undefined: without a run of its own. */
+  readonly run?: RunWish | undefined
   readonly redaction?: Redaction | undefined
 }
 
@@ -67,8 +70,13 @@ async function runAndRevoke(
 ): Promise<number> {
   const session = await openAgentSession(context)
   const guard = command.isGuarded === true ? startGuard(context) : undefined
-  const issued = trackIssued(session.client, context.now, guard)
-  signals.onHangUp(issued.hangUp)
+  const starting = new AbortController()
+  const opening = openRunOf(context, command.run, { session, signal: starting.signal, note }, signals)
+  const issued = trackIssued(session.client, context.now, guard, opening)
+  signals.onHangUp(() => {
+    starting.abort(new Error('hung up'))
+    issued.hangUp()
+  })
   let directory: Promise<PrivateDirectory> | undefined
   const openDirectory = () => {
     directory ??= openPrivateDirectory(context).then(async (opened) => {
@@ -80,9 +88,10 @@ async function runAndRevoke(
   const endSteps: (() => Promise<unknown>)[] = []
   const run: Run = { session, issued, openDirectory, onEnd: (step) => endSteps.push(step), note }
 
-  const [outcome] = await Promise.allSettled([runCommand(context, command, prepare, run, signals)])
+  const [outcome] = await Promise.allSettled([runCommand(context, command, prepare, run, signals, opening)])
   const end = outcome.status === 'fulfilled' ? outcome.value : undefined
   signals.ending()
+  void opening.then((open) => open?.stopBeating()).catch(() => {})
 
   // 1. Stop issuing: nothing may be issued after the revocation below.
   const stopped = await Promise.allSettled([issued.settle(HANG_UP_MS), ...endSteps.map((step) => step())])
@@ -91,7 +100,13 @@ async function runAndRevoke(
   const opened = await directory?.catch(() => undefined)
   await opened?.remove().catch(() => note(`mayfly: Cannot remove ${opened.path}.`))
   // 3. Revoke, then leave the rest to the guard.
-  const isSettled = await settleAll(context, issued, signals.hardStop, end)
+  const isSettled = await settleAll(
+    context,
+    issued,
+    signals.hardStop,
+    end,
+    await opening.catch(() => undefined),
+  )
   await guard?.({ settled: isSettled && issued.unknown().length === 0 })
 
   if (outcome.status === 'fulfilled') return isSettled ? outcome.value.code : outcome.value.code || 1
@@ -100,18 +115,39 @@ async function runAndRevoke(
   throw outcome.reason
 }
 
+/** The run begins while the command goes on; what is issued waits for it. */
+function openRunOf(
+  context: Context,
+  wish: RunWish | undefined,
+  options: Pick<OpenOptions, 'session' | 'signal' | 'note'>,
+  signals: SignalPhases,
+): Promise<OpenRun | undefined> {
+  if (wish === undefined) return Promise.resolve(undefined)
+  const onEnded = (text: string) => {
+    options.note(`mayfly: ${text}. Its credentials no longer work; the command gets ${wish.onEnd}.`)
+    signals.stop(wish.onEnd)
+  }
+  const opening = openRun(context, wish, { ...options, onEnded })
+  // Whoever waits for it hears of a failure.
+  opening.catch(() => {})
+  return opening
+}
+
 async function runCommand(
   context: Context,
   { name, file, args, redaction }: Command & { readonly file: string },
   prepare: Prepare,
   run: Run,
   signals: SignalPhases,
+  opening: Promise<OpenRun | undefined>,
 ): Promise<CommandEnd> {
   signals.throwIfInterrupted()
   const env = await prepare(run)
+  const open = await opening
   // Let a signal that arrived with the last reply be handled first.
   await setImmediate()
   signals.throwIfInterrupted()
+  open?.requireLiving()
   const { cwd, stdout, stderr } = context
   const child = await startChild({ command: name, file, args, cwd, env, redaction, stdout, stderr }).catch(
     (error: unknown) => {
@@ -140,30 +176,35 @@ export async function settleAll(
   issued: IssuedCredentials,
   hardStop: AbortSignal,
   end: CommandEnd | undefined,
+  run: Pick<OpenRun, 'id'> | undefined,
 ): Promise<boolean> {
   const failure = await issued.revokeAll(AbortSignal.any([hardStop, AbortSignal.timeout(REVOKE_MS)]))
   await end?.drained
   const outcomes = issued.outcomes()
   const left = outcomes.filter(({ revoked }) => !revoked)
-  if (left.length > 0) context.out.note(oneLine(leftOver(left, failure)))
+  if (left.length > 0) context.out.note(oneLine(leftOver(left, failure, run?.id)))
   for (const backend of issued.unknown())
     context.out.note(
       oneLine(
-        `mayfly: No reply to a request for a credential of ${backend}: if the server issued one, it expires on its own.`,
+        `mayfly: No reply to a request for a credential of ${backend}: if the server issued one, it ${run === undefined ? 'expires on its own' : `ends with ${run.id}, which misses its heartbeats now`}.`,
       ),
     )
   if (context.out.isJson && end !== undefined) {
-    const report = { credentials: outcomes, exit_code: left.length > 0 ? end.code || 1 : end.code }
+    const exit_code = left.length > 0 ? end.code || 1 : end.code
+    const report = { run: run?.id ?? null, credentials: outcomes, exit_code }
     context.stderr.write(`${jsonText(report)}\n`)
   }
   return left.length === 0
 }
 
-function leftOver(left: readonly Outcome[], failure: unknown): string {
+function leftOver(left: readonly Outcome[], failure: unknown, run: string | undefined): string {
   const all = left.map(({ id, backend, expires_at }) => `${id} of ${backend}, which expires at ${expires_at}`)
   const what = left.length === 1 ? 'One credential' : `${left.length} credentials`
-  const ids = left.map(({ id }) => id).join(' ')
-  return `mayfly: ${what} could not be revoked: ${all.join('; ')}. ${reasonOf(failure)} Try: mayfly revoke ${ids}`
+  const next =
+    run === undefined
+      ? `Try: mayfly revoke ${left.map(({ id }) => id).join(' ')}`
+      : `The server ends ${left.length === 1 ? 'it' : 'them'} when it misses the heartbeats of ${run}. Sooner: mayfly runs end ${run}`
+  return `mayfly: ${what} could not be revoked: ${all.join('; ')}. ${reasonOf(failure)} ${next}`
 }
 
 function reasonOf(failure: unknown): string {

@@ -2,6 +2,7 @@ import { type Entry, entry } from '../frame/verb.ts'
 
 const profile = () => import('../commands/profile.ts')
 const credentials = () => import('../commands/credentials.ts')
+const runs = () => import('../commands/runs.ts')
 
 /** The verbs that an agent uses for itself. */
 export const AGENT_VERBS: readonly Entry[] = [
@@ -34,6 +35,15 @@ export const AGENT_VERBS: readonly Entry[] = [
     verbs: [entry('ls', 'list your active credentials, or those of all agents', credentials, 'list')],
   },
   entry('revoke', 'revoke credentials before they expire', () => import('../commands/revoke.ts')),
+  {
+    name: 'runs',
+    summary: 'list, show and end runs, with which credentials end',
+    verbs: [
+      entry('ls', 'list your runs that live, or those of all agents', runs, 'list'),
+      entry('show', 'show a run', runs, 'show'),
+      entry('end', 'end runs with all their credentials', runs, 'end'),
+    ],
+  },
   entry('request', 'request more scopes', () => import('../commands/request.ts')),
   entry('backends', 'list the backends', () => import('../commands/backends.ts')),
   entry('signing-key', 'print the key that signs your commits', () => import('../commands/signing-key.ts')),

@@ -1,0 +1,105 @@
+import type { CallOptions } from '../../client/client.ts'
+import { MayflyError } from '../../client/errors.ts'
+import type { Run } from '../../client/wire.ts'
+import { parseDuration } from '../../domain/duration.ts'
+import { parseJson } from '../../domain/formats/json.ts'
+import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
+import { CliError, failureOf } from '../frame/failure.ts'
+import type { Context } from '../frame/verb.ts'
+import type { Session } from '../session/open.ts'
+import { describeEnd, keepBeating } from './heartbeat.ts'
+
+/** What the run of a command is to be. */
+export interface RunWish {
+  readonly purpose?: string | undefined
+  /** A duration as it was written. */
+  readonly heartbeat?: string | undefined
+  /** What the command gets when the run has ended elsewhere. */
+  readonly onEnd: NodeJS.Signals
+  /** Whether to say that there is no run, and why. */
+  readonly isVerbose: boolean
+}
+
+/** A run that beats. What is issued with its id ends with it. */
+export interface OpenRun {
+  readonly id: string
+  /** Throws `CliError` once the run has ended elsewhere. */
+  requireLiving(): void
+  /** The command is over. */
+  stopBeating(): void
+  /** Ends the run on the server, with everything that was issued for it. Throws as the client does. */
+  end(options: CallOptions): Promise<unknown>
+}
+
+export interface OpenOptions {
+  readonly session: Session
+  readonly signal: AbortSignal
+  /** The run has ended elsewhere; the text says how. */
+  onEnded(text: string): void
+  note(text: string): void
+}
+
+/**
+ * Begins a run and beats for it from now on. Undefined where there is none: on a server of an older version, and for a
+ * login that is itself of a run, with which everything ends anyway. Throws as the client does.
+ */
+export async function openRun(
+  { now }: Pick<Context, 'now'>,
+  { purpose, heartbeat, isVerbose }: RunWish,
+  { session, signal, onEnded, note }: OpenOptions,
+): Promise<OpenRun | undefined> {
+  const without = (text: string) => {
+    if (isVerbose) note(`mayfly: ${text}`)
+    return undefined
+  }
+  if (isOfRun(session)) return without('the login is of a run, with which all credentials end.')
+  const { runs } = session.client
+  const begun = await runs.start({ purpose, heartbeat }, { signal }).catch((error: unknown) => {
+    if (isUnknownRoute(error)) return undefined
+    throw error
+  })
+  if (begun === undefined)
+    return without('the server has no runs: the credentials of a command that is killed end at their expiry.')
+  const { id, intervalMs } = readRun(begun)
+  const over = new AbortController()
+  let ended: string | undefined
+  keepBeating({ runs, id, intervalMs, now, note }, over.signal).then(
+    (end) => {
+      ended = describeEnd(id, end)
+      onEnded(ended)
+    },
+    (error: unknown) => {
+      if (!over.signal.aborted) note(`mayfly: ${failureOf(error).message}`)
+    },
+  )
+  return {
+    id,
+    requireLiving: () => {
+      if (ended !== undefined) throw new CliError('run_ended', `${ended}.`, { hint: 'Nothing was started.' })
+    },
+    stopBeating: () => over.abort(new Error('over')),
+    end: (options) => runs.end(id, options),
+  }
+}
+
+function isUnknownRoute(error: unknown): boolean {
+  return error instanceof MayflyError && error.status === 404 && error.code === 'not_found'
+}
+
+/** Whether the login is an access token with the claim `run`. The server would refuse a run, and record that. */
+function isOfRun({ login }: Session): boolean {
+  if (login?.auth.kind !== 'bearer') return false
+  const [, claims] = /^eyJ[\w-]*\.([\w-]+)\.[\w-]+$/.exec(login.auth.token.trim()) ?? []
+  if (claims === undefined) return false
+  const read = parseJson(Buffer.from(claims, 'base64url').toString()) as { run?: unknown } | null | undefined
+  return typeof read?.run === 'string'
+}
+
+/** The server may be anybody's. */
+function readRun({ id, heartbeat }: Run): { readonly id: string; readonly intervalMs: number } {
+  const intervalMs = parseDuration(String(heartbeat)) ?? 0
+  if (/^run_[0-9a-z]{1,60}$/.test(id) && intervalMs >= MIN_HEARTBEAT_MS && intervalMs <= MAX_HEARTBEAT_MS)
+    return { id, intervalMs }
+  const message = 'The server sent a run without an id, or without a heartbeat from 1s to 1h.'
+  throw new MayflyError({ code: 'unexpected_reply', status: 200, message })
+}
