@@ -81,7 +81,7 @@ export const asName = (text: string) =>
 export const NOT_PARSED: Line = {
   key: 'subject_pattern',
   value: '.+',
-  why: 'The form of sub differs between repositories, and projects may change it: the claims below decide.',
+  why: 'The form of sub may change, and its names can be taken by somebody else: the claims below decide.',
 }
 
 /** Where a platform hands one token out several times. */
@@ -90,11 +90,17 @@ export const handedOutAgain = (maxAge: string, whose: string): Line[] => [
   { key: 'once', value: false },
 ]
 
-/** Where the token is made before the job begins to work. */
-export const madeBefore = (maxAge: string, whose: string): Line[] => [
+/** Where a job gets one token, before it begins: it can log in once, perhaps late, and then works for long. */
+export const onePerJob = (longest: string, whose: string): Line[] => [
   {
     key: 'max_age',
-    value: maxAge,
+    value: longest,
     why: `${whose} The cost: a stolen token that was not used works for as long.`,
   },
+  {
+    key: 'token_ttl',
+    value: longest,
+    why: 'It can log in once: the access token has to last as long as the longest job, and so has the agent.',
+  },
+  { key: 'agent_ttl', value: longest },
 ]
