@@ -167,6 +167,14 @@ describe('at a real server', () => {
     expect(await cli(['get', 'demo'], env)).toMatchObject({ code: 0 })
   })
 
+  test('a helper that a tool calls later finds the identity of its own job', async () => {
+    const env = await newJob({ run_id: `${runId}` })
+    const { code, stdout } = await cli(['helper', 'kubectl', '--backend', 'demo', '--print'], env)
+    expect(code).toBe(0)
+    expect(stdout).toContain(world.url)
+    expect(stdout).not.toContain('--profile')
+  })
+
   test('doctor and config show say which identity it is', async () => {
     const env = await newJob({ run_id: `${runId}` })
     expect((await cli(['config', 'show', '--origin'], env)).stdout).toMatch(/login +identity +GitHub Actions/)
