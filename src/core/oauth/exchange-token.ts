@@ -159,7 +159,12 @@ async function tryLogin(
     ...whileInRun(plan),
     ...owned.steps,
     ...(use === undefined ? [] : [use]),
-    core.store.logins.insert({ jti: made.jti, agentId: agent.id, expiresAt: made.expiresAt }),
+    core.store.logins.insert({
+      jti: made.jti,
+      agentId: agent.id,
+      expiresAt: made.expiresAt,
+      runId: plan.run?.id ?? null,
+    }),
     issuedEntry(core, who, plan, made, provenBy(proven)),
   ]
   // Not by the agent, whose row this may be about to add.
