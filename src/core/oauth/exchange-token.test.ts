@@ -97,6 +97,12 @@ describe('the end of a login', () => {
   })
 })
 
+it('without a console a refusal names no page', async () => {
+  test = await testCore({ console: 'off' })
+  const refused = await logIn(token()).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: 'invalid_grant', uri: undefined })
+})
+
 it('an agent that nobody logs in as any more ends as others do', async () => {
   await start()
   const { accessToken } = await logIn(token())
