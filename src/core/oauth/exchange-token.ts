@@ -175,6 +175,8 @@ async function tryLogin(
     return undefined
   }
   core.meter.authenticated('identity', 'ok')
+  // Only the second login promises a third.
+  if (!owned.isNew) core.callers.keepNamed(who.client)
   core.lastUse.touch(agent.id, { at: core.store.now(), from: nobody.origin.ipAddress })
   return made
 }
