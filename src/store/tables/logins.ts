@@ -35,7 +35,7 @@ export function createLogins(engine: Engine) {
     },
     /**
      * Refused unless the agent has (`isLast` false) or has not (true) a living login beside this one. Place it AFTER
-     * `agents.touch`: on PostgreSQL that waits for the logins under way, and only a later step sees them.
+     * `agents.touch` or `agents.end`: on PostgreSQL that waits for the logins under way, and only a later step sees them.
      */
     requireOther: (login: LoginId, isLast: boolean, now: number): Step =>
       run(
