@@ -123,6 +123,21 @@ test('audit --run shows what happened in a run, with its id on each line', async
   for (const line of shown) expect(line).toContain(run)
 })
 
+test('credentials ls --run lists what was issued for a run, to an administrator', async () => {
+  const { run, agent, env } = await withRun()
+  await agent.client.post('/v1/credentials/demo', {})
+  const listed = await runCli(['credentials', 'ls', '--run', run], { env: await administrator() })
+  const [heading, row, ...more] = lines(listed.stdout)
+  expect(heading).toMatch(/^CREDENTIAL +AGENT +BACKEND /)
+  expect(row).toMatch(new RegExp(`^cred_\\w+ +${agent.name} +demo `))
+  expect(more).toEqual([])
+  await agent.client.delete(`/v1/runs/${run}`)
+  const argv = ['credentials', 'ls', '--json', '--status', 'all', '--run', run]
+  const all = JSON.parse((await runCli(argv, { env: await administrator() })).stdout)
+  expect(all).toMatchObject([{ agent_name: agent.name, status: 'revoked' }])
+  expect(await runCli(['credentials', 'ls', '--run', run], { env })).toMatchObject({ code: 5, stdout: '' })
+})
+
 test('completes the ids of runs that live', async () => {
   const { env, run } = await withRun()
   const { stdout } = await runCli(['__complete', '--', 'runs', 'end', ''], { env })
