@@ -99,13 +99,40 @@ test.each([60, 200])(
     const listed = await runCli(['runs', 'ls'], { env: { ...env, NO_COLOR: '1' }, tty: true, columns })
     expect(listed.code).toBe(0)
     expect(lines(listed.stdout)).toHaveLength(2)
-    for (const line of lines(listed.stdout)) expect(line).not.toMatch(STEERING)
+    for (const line of lines(listed.stdout)) {
+      expect(line).not.toMatch(STEERING)
+      expect(line.length).toBeLessThanOrEqual(columns)
+    }
     const shown = await runCli(['runs', 'show', run], { env: { ...env, NO_COLOR: '1' }, tty: true, columns })
     for (const line of lines(shown.stdout)) expect(line).not.toMatch(STEERING)
     expect(shown.stdout).not.toMatch(/^run_x/m)
     const raw = await runCli(['runs', 'show', '--json', run], { env })
     expect(JSON.parse(raw.stdout).purpose).toBe(HOSTILE)
     expect(raw.stdout).not.toContain('\u001b')
+  },
+)
+
+test.each([60, 80, 200])(
+  'its lines fit into a terminal of %i columns, for everybody who may list',
+  async (columns) => {
+    const purpose = 'the nightly report of all orders, as finance has asked for it in a long sentence'
+    const { env, run, agent } = await withRun({ purpose })
+    const ended = (await agent.client.post('/v1/runs', { purpose })).body.id
+    await world.app.admin('DELETE', `/v1/admin/runs/${ended}`)
+    const everybody = [
+      [['runs', 'ls'], env],
+      [['runs', 'ls', '--all-agents'], await administrator()],
+      [['runs', 'ls', '--data-dir', world.app.directory], world.bareEnv],
+    ] as const
+    for (const [argv, of] of everybody) {
+      const wish = { env: { ...of, NO_COLOR: '1' }, tty: true, columns }
+      const { code, stdout } = await runCli([...argv, '--state', 'all'], wish)
+      expect(code).toBe(0)
+      expect(stdout).toContain(run)
+      expect(stdout).toContain(ended)
+      expect(stdout.includes('the nightly report of all orders')).toBe(columns === 200)
+      for (const line of lines(stdout)) expect(line.length).toBeLessThanOrEqual(columns)
+    }
   },
 )
 
