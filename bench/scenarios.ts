@@ -1,13 +1,14 @@
 import type { Scenario } from './scenario.ts'
 import { accountKinds } from './scenarios/account-kinds.ts'
 import { activity } from './scenarios/activity.ts'
-import { agentChurn } from './scenarios/agent-churn.ts'
+import { agentChurn, agentChurnKeyless } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
 import { consoleRooms } from './scenarios/console.ts'
 import { events } from './scenarios/events.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { issueForRun } from './scenarios/issue-for-run.ts'
+import { keyless } from './scenarios/keyless.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { observed } from './scenarios/observed.ts'
 import { people } from './scenarios/people.ts'
@@ -28,8 +29,10 @@ export const SCENARIOS: readonly Scenario[] = [
   latencyOneClient,
   status,
   token,
+  keyless,
   localAdmin,
   agentChurn,
+  agentChurnKeyless,
   auditQuery,
   activity,
   observed,

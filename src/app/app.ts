@@ -14,6 +14,7 @@ import { reloadServer } from '../core/server/reload-server.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { networkOf } from '../egress/fetch.ts'
 import { createResolver, type Resolver } from '../egress/resolver.ts'
+import { createIdentities } from '../identity/identities.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
 import { createHasher, generateDataKey } from '../keys/bearer.ts'
@@ -119,7 +120,13 @@ async function openParts(config: Config, log: Logger, opened: Opened): Promise<A
       [...(await backends()).byName.values()].map((one) => ({ ...one, health: core.health.of(one) })),
     droppedSpans: traces && (() => traces.exporter.dropped),
   })
-  const given = { store, sealer, hasher, settings, meter: metrics.meter, log, ...traced(traces) }
+  const identities = createIdentities({
+    lookup: resolver.addresses,
+    timeoutMs: config.upstreamTimeoutMs,
+    log,
+    now: () => store.now(),
+  })
+  const given = { store, sealer, hasher, identities, settings, meter: metrics.meter, log, ...traced(traces) }
   const kindOf = (kind: Kind) => traces?.kind(kind) ?? kind
   const core: Core = await createCore(given, async (begun) => {
     const plugins = await openPlugins(config, begun)
@@ -138,6 +145,7 @@ async function openParts(config: Config, log: Logger, opened: Opened): Promise<A
   const reload = createReload(source, { core, settings, recipes, kindOf, log })
   reload.add(setReceivers(core, config, resolver))
   reload.add(setProviders(core, config, resolver))
+  reload.add(setTrusted(core, config))
   const http = await openHttpApp(config, core, { metrics, traces, log, reload })
   reload.add(http.reload)
   return {
@@ -180,6 +188,13 @@ function setProviders(core: Core, config: Config, { addresses: lookup }: Resolve
     const providers = openProviders(next.sso, ways)
     return { apply: () => sso.setProviders(providers) }
   }
+}
+
+/** Whose tokens are trusted, likewise. */
+function setTrusted({ identities }: Core, config: Config): Reloadable {
+  const trustedOf = ({ identities, platforms }: Config) => ({ identities, platforms })
+  identities.setTrusted(trustedOf(config))
+  return async (next) => ({ apply: () => identities.setTrusted(trustedOf(next)) })
 }
 
 /** Runs until `close`. Throws the reason of `signal` if that fires while the start waits for the database. */

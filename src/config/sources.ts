@@ -5,6 +5,7 @@ import { isObject } from '../domain/formats/json.ts'
 import { faultsOf, type SchemaFault } from '../domain/formats/schema-faults.ts'
 import { didYouMean } from '../domain/formats/suggest.ts'
 import type { ConfigFile, Path } from '../files/yaml-file.ts'
+import { IdentitySchema, PlatformSchema } from './identity-schema.ts'
 import { ReceiverSchema } from './notify-schema.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field, namesIn, SECTIONS } from './schema.ts'
@@ -50,7 +51,7 @@ export function gatherFlags(flags: Flags): Gathered {
 
 /** Variables of the client verbs. */
 const CLIENT_NAME =
-  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|HOME|PROFILE|CA_FILE|KEYCHAIN|ALLOW_HTTP|GPG)$/
+  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|ID_TOKEN|IDENTITY_TOKEN_FILE|HOME|PROFILE|CA_FILE|KEYCHAIN|ALLOW_HTTP|GPG)$/
 /** Variables that Kubernetes and Docker links set in every container next to a service named `mayfly` or `mayfly-…`. */
 const INJECTED_NAME =
   /^MAYFLY_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
@@ -166,13 +167,15 @@ export function checkShape(entry: Entry): Fault[] {
 /** The keys that may be meant by one that is unknown, of the settings that are lists of objects. */
 const KEYS_OF: Readonly<Record<string, () => string[]>> = {
   policies: () => Object.keys(PolicySchema.properties),
+  identities: () => [...Object.keys(IdentitySchema.properties), 'url', 'token_file', 'pattern'],
+  platforms: () => [...Object.keys(PlatformSchema.properties), 'claim', 'value'],
   notify: () => [
     ...Object.keys(ReceiverSchema.properties),
     ...['url', 'secret_file', 'from', 'to', 'password_file', 'url_file', 'local'],
   ],
 }
 
-function reasonOf({ keyword, choices, fields, reason }: SchemaFault): string {
+function reasonOf({ keyword, path, choices, fields, reason }: SchemaFault): string {
   switch (keyword) {
     case 'type':
       return reason === 'must be boolean'
@@ -185,7 +188,10 @@ function reasonOf({ keyword, choices, fields, reason }: SchemaFault): string {
     case 'minLength':
       return 'must not be empty'
     case 'anyOf':
-      return 'must be text or a list of words'
+      // Of the claims of `identities`, or of a command.
+      return path.includes('claims')
+        ? 'must be text in quotes, such as "true" or "123", or {pattern: …}'
+        : 'must be text or a list of words'
     default:
       return reason
   }

@@ -163,14 +163,26 @@ function updateLiving({ build }: Engine, id: string) {
 function agentSteps(engine: Engine) {
   const { build } = engine
   return {
-    insert: (agent: Agent, key: SigningKey): Step[] => [
+    /** Without a key, it gets one by `addSigningKey`. */
+    insert: (agent: Agent, key?: SigningKey): Step[] => [
       insert('agents', agents.encode(agent)),
-      insert('signing_keys', signingKeys.encode(key)),
+      ...(key === undefined ? [] : [insert('signing_keys', signingKeys.encode(key))]),
     ],
     /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
       run(
         updateLiving(engine, id).set((e) => ({ version: e('version', '+', 1) })),
+        1,
+      ),
+      { op: 'invalidate', topic: id },
+    ],
+    /** As `touch`; one that ends before `until`, epoch ms, ends then. */
+    extend: (id: string, until: number): Step[] => [
+      run(
+        updateLiving(engine, id).set((e) => ({
+          version: e('version', '+', 1),
+          expires_at: e.case().when('expires_at', '<', until).then(until).else(e.ref('expires_at')).end(),
+        })),
         1,
       ),
       { op: 'invalidate', topic: id },
@@ -198,6 +210,8 @@ function agentSteps(engine: Engine) {
 
 /** What an administrator may change. */
 export type AgentSettings = Pick<Agent, 'scopes' | 'audiences' | 'expiresAt' | 'description' | 'owner'>
+/** What an agent without secrets takes from its entry with a login. */
+export type AgentRights = Pick<Agent, 'scopes' | 'bounds' | 'expiresAt'>
 /** What a rotation replaces. */
 export type AgentSecrets = Pick<Agent, 'bearerHash' | 'clientSecretHash' | 'rotation' | 'previous'>
 
@@ -222,6 +236,17 @@ function changeSteps(engine: Engine) {
         description: settings.description,
         owner: settings.owner,
       }),
+    follow: (agent: Pick<Agent, 'id' | 'version'>, { scopes, bounds, expiresAt }: AgentRights): Step[] =>
+      change(agent, {
+        scopes: JSON.stringify(scopes),
+        bounds: bounds === null ? null : JSON.stringify(bounds),
+        expires_at: expiresAt,
+      }),
+    /** For an agent without a key. Of two at once, the second is refused. */
+    addSigningKey: (agent: Pick<Agent, 'id' | 'version'>, key: SigningKey): Step[] => [
+      ...change(agent, { signing_key_id: key.keyId }),
+      insert('signing_keys', signingKeys.encode(key)),
+    ],
     rotate: (agent: Pick<Agent, 'id' | 'version'>, secrets: AgentSecrets): Step[] =>
       change(agent, {
         bearer_hash: secrets.bearerHash,

@@ -32,6 +32,13 @@ export function AgentFacts({ agent }: { readonly agent: Agent }) {
             <Hostile text={agent.description} />
           </Fact>
         )}
+        {agent.identity !== undefined && (
+          <Fact name="Keyless">
+            under <Hostile text={agent.identity.name} /> of{' '}
+            {agent.identity.kind === 'identity' ? 'identities' : 'platforms'}, for{' '}
+            <Hostile text={[agent.identity.issuer, ...agent.identity.values].join('\n')} />
+          </Fact>
+        )}
         <Fact name="Last use">
           <Time at={agent.last_used} />
           {agent.last_used_from != null && (
@@ -133,6 +140,12 @@ function SigningKey({ agent }: { readonly agent: Agent }) {
   useEffect(() => {
     if (isOn) void fetchNextPage()
   }, [isOn, fetchNextPage])
+  if (agent.signing_key_id === null)
+    return (
+      <Section title="Signing key">
+        <p className="text-muted">It gets one when it first asks for it.</p>
+      </Section>
+    )
   if (agent.signing_key_id === undefined && !mayRead) return null
   return (
     <Section title="Signing key">
