@@ -18,7 +18,7 @@ export async function endRuns(
   after: readonly Step[] = [],
 ): Promise<number> {
   const { few, change } = await planEnds(core, actor, ids, reason)
-  const { done } = await commit(core, actor, change, { urgent: true })
+  const { done } = await commit(core, actor, [...change, ...after], { urgent: true })
   if (!done) return 0
   core.meter.runEnded(reason, few.length)
   return few.length
@@ -54,7 +54,6 @@ async function planEnds(
     ...(hasMany && one !== undefined
       ? [runs.beginEnd({ runId: one, endedAt: now, by })]
       : credentials.endAll({ runIds: few }, 'run_ended', now, by)),
-    ...after,
   ]
   return { few, change }
 }
