@@ -90,6 +90,7 @@ export default {
     ),
     allow('receivers-stay-outside', '^src/notify/', '^src/(notify|domain|egress)/'),
     allow('providers-stay-outside', '^src/sso/', '^src/(sso|domain|egress)/'),
+    allow('trust-stays-outside', '^src/identity/', '^src/(identity|domain|egress|keys)/'),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api|log)/'),
     allow(
       'jobs-import-core',
@@ -132,7 +133,8 @@ export default {
         credentials: ['audit', 'authentication', 'backends', 'runs'],
         notifications: ['audit'],
         enrollments: ['audit', 'agents'],
-        oauth: ['audit', 'credentials', 'runs'],
+        identities: ['audit', 'authentication', 'agents', 'runs', 'enrollments'],
+        oauth: ['audit', 'credentials', 'identities', 'runs'],
         runs: ['audit'],
         server: ['audit'],
         sessions: ['audit', 'authentication'],

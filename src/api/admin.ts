@@ -36,6 +36,23 @@ export const TestedReceiver = Type.Object(
 const MAX_ORIGIN = 1_024
 const agentName = Field.text('Its name.', 'ci-build')
 const signingKeyId = Field.text('Id of its signing key.', '3AA5C34371567BD2')
+const AgentIdentity = Type.Object(
+  {
+    kind: Type.Union([Type.Literal('identity'), Type.Literal('platform')], {
+      description: 'Whether the entry is one of `identities` or of `platforms`.',
+    }),
+    name: Field.text('The entry.', 'github'),
+    issuer: Field.text('Who signs its tokens.', 'https://token.actions.githubusercontent.com'),
+    values: Type.Array(Field.text('A value.', '26198271234'), {
+      description:
+        'What it is bound to: the values of the claims in its name, in their order; of a platform, the subject.',
+    }),
+  },
+  {
+    title: 'AgentIdentity',
+    description: 'What an agent without secrets came under; absent: it has secrets of its own.',
+  },
+)
 export const Agent = Field.shown('Agent', {
   id: Field.agentId('Id of the agent.'),
   name: agentName,
@@ -55,7 +72,13 @@ export const Agent = Field.shown('Agent', {
       'ci',
     ),
   ),
-  signing_key_id: signingKeyId,
+  signing_key_id: Field.nullable(
+    Field.text(
+      'Id of its signing key; null: an agent without secrets that has not asked for one yet.',
+      '3AA5C34371567BD2',
+    ),
+  ),
+  identity: Type.Optional(AgentIdentity),
   audiences: Type.Optional(
     Field.shownAudiences(
       'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',

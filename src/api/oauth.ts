@@ -1,4 +1,5 @@
 import { type TProperties, Type } from 'typebox'
+import { MAX_FOREIGN_JWT_BYTES } from '../domain/limits.ts'
 import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
 
@@ -119,10 +120,55 @@ const commandFields = {
   ),
 }
 
+const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:'
+const foreign = {
+  maxLength: MAX_FOREIGN_JWT_BYTES,
+  pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$',
+}
+
+/** The two grants of keyless login. */
+const keylessFields = {
+  subject_token: Type.Optional(
+    Field.text(
+      'For token exchange (RFC 8693): the token that somebody else signed for the workload; 16 KiB at most.',
+      JWT,
+      {},
+      Field.accepts(foreign),
+    ),
+  ),
+  subject_token_type: Type.Optional(
+    Field.text(
+      'With `subject_token`: its type.',
+      `${TOKEN_TYPE}jwt`,
+      {},
+      Field.accepts({ enum: [`${TOKEN_TYPE}jwt`, `${TOKEN_TYPE}id_token`] }),
+    ),
+  ),
+  requested_token_type: Type.Optional(
+    Field.text(
+      'With `subject_token`: what is wanted, always an access token.',
+      `${TOKEN_TYPE}access_token`,
+      {},
+      Field.accepts({ enum: [`${TOKEN_TYPE}access_token`] }),
+    ),
+  ),
+  actor_token: Type.Optional(Field.text('Not supported: refused.', JWT)),
+  assertion: Type.Optional(
+    Field.text(
+      'For the JWT bearer grant (RFC 7523 §2.1): the same token as `subject_token`.',
+      JWT,
+      {},
+      Field.accepts(foreign),
+    ),
+  ),
+}
+
 const tokenFields = {
   grant_type: Type.Optional(
     Field.text(
-      `\`client_credentials\` for an agent; \`${DEVICE_GRANT}\` or \`authorization_code\` for the command that logs in as an operator.`,
+      `\`client_credentials\` for an agent with secrets; \`${EXCHANGE_GRANT}\` or \`${BEARER_GRANT}\` for a workload that somebody else vouches for; \`${DEVICE_GRANT}\` or \`authorization_code\` for the command that logs in as an operator.`,
       'client_credentials',
       {},
       Field.accepts({ enum: ['client_credentials'] }),
@@ -177,8 +223,28 @@ const commandForm = (
   additionalProperties: true,
 })
 
+/** The forms of a workload, without client authentication. */
+const keylessForm = (
+  title: string,
+  description: string,
+  grant: string,
+  required: (keyof typeof keylessFields)[],
+  more: (keyof typeof keylessFields)[] = [],
+) => ({
+  title,
+  description,
+  type: 'object',
+  required: ['grant_type', ...required],
+  properties: {
+    ...tokenFields,
+    grant_type: Field.text('The grant.', grant, {}, Field.accepts({ enum: [grant] })),
+    ...Object.fromEntries([...required, ...more].map((name) => [name, keylessFields[name]])),
+  },
+  additionalProperties: true,
+})
+
 export const TokenForm = Type.Object(
-  { ...tokenFields, ...clientFields, ...commandFields },
+  { ...tokenFields, ...clientFields, ...keylessFields, ...commandFields },
   {
     ...FORM,
     ...formsOf(
@@ -186,6 +252,16 @@ export const TokenForm = Type.Object(
       tokenFields,
       ['grant_type'],
       [
+        keylessForm(
+          'TokenRequestByExchange',
+          'Of a workload, by token exchange.',
+          EXCHANGE_GRANT,
+          ['subject_token', 'subject_token_type'],
+          ['requested_token_type'],
+        ),
+        keylessForm('TokenRequestByBearer', 'Of a workload, by a JWT as the grant.', BEARER_GRANT, [
+          'assertion',
+        ]),
         commandForm('TokenRequestByDevice', 'Of a command that a person allows by a code.', DEVICE_GRANT, [
           'device_code',
         ]),
@@ -238,6 +314,9 @@ export const TokenReply = Field.shown('Token', {
   expires_in: Field.count('How long it lasts, in seconds.', 3600),
   scope: Field.text('The scopes that it has, separated by spaces.', 'orders:read'),
   id_token: Type.Optional(Field.text('If `openid` was requested: an OpenID Connect id token.', JWT)),
+  issued_token_type: Type.Optional(
+    Field.text('For token exchange: always an access token (RFC 8693 §2.2.1).', `${TOKEN_TYPE}access_token`),
+  ),
 })
 
 const presented = {
@@ -248,9 +327,6 @@ export const PresentedToken = Type.Object(
   { ...presented, ...clientFields },
   { ...FORM, ...formsOf('PresentedToken', presented, ['token']) },
 )
-
-const texts = (description: string, example: string) =>
-  Type.Array(Field.text('A value.', example), { description })
 
 export const IntrospectReply = Type.Object(
   {
@@ -277,73 +353,3 @@ export const IntrospectReply = Type.Object(
 )
 
 export const RevokeReply = Field.sent('Revocation', {})
-
-const url = (what: string, path: string) => Field.text(what, `https://mayfly.example.com${path}`)
-const methods = (endpoint: string) =>
-  texts(`How a client authenticates at the ${endpoint} endpoint.`, 'private_key_jwt')
-const algorithms = (endpoint: string) =>
-  texts(`How it signs an assertion for the ${endpoint} endpoint.`, 'EdDSA')
-export const DiscoveryReply = Type.Object(
-  {
-    issuer: url('Exactly the `iss` of its tokens.', ''),
-    jwks_uri: url('Where its public keys are.', '/.well-known/jwks.json'),
-    token_endpoint: Type.Optional(url('Where to get an access token.', '/oauth/token')),
-    introspection_endpoint: Type.Optional(url('Where to check a token.', '/oauth/introspect')),
-    revocation_endpoint: Type.Optional(url('Where to revoke a token.', '/oauth/revoke')),
-    device_authorization_endpoint: Type.Optional(
-      url('Where the command begins a login without a browser (RFC 8628).', '/oauth/device_authorization'),
-    ),
-    authorization_endpoint: Type.Optional(
-      url('The page where an operator allows the command on the same machine.', '/console/allow'),
-    ),
-    code_challenge_methods_supported: Type.Optional(texts('RFC 7636.', 'S256')),
-    authorization_response_iss_parameter_supported: Type.Optional(Field.flag('RFC 9207.')),
-    grant_types_supported: Type.Optional(texts('The grants of the token endpoint.', 'client_credentials')),
-    response_types_supported: texts(
-      '`code` for the command, while operators log in by it. Agents have no authorization endpoint; `id_token` is there because the member is required.',
-      'id_token',
-    ),
-    subject_types_supported: texts('How subjects are named.', 'public'),
-    id_token_signing_alg_values_supported: texts('How its tokens are signed.', 'RS256'),
-    scopes_supported: Type.Optional(texts('The scopes that every client may request.', 'openid')),
-    claims_supported: texts('The claims of its tokens.', 'sub'),
-    token_endpoint_auth_methods_supported: Type.Optional(methods('token')),
-    token_endpoint_auth_signing_alg_values_supported: Type.Optional(algorithms('token')),
-    introspection_endpoint_auth_methods_supported: Type.Optional(methods('introspection')),
-    introspection_endpoint_auth_signing_alg_values_supported: Type.Optional(algorithms('introspection')),
-    revocation_endpoint_auth_methods_supported: Type.Optional(methods('revocation')),
-    revocation_endpoint_auth_signing_alg_values_supported: Type.Optional(algorithms('revocation')),
-  },
-  { title: 'Discovery', description: 'RFC 8414 §2, OpenID Connect Discovery 1.0 §3.' },
-)
-
-/** Public members only: a private one could not get through. */
-const Jwk = Type.Object(
-  {
-    kty: Field.text('Type of the key.', 'RSA'),
-    use: Type.Optional(Field.text('What it is for.', 'sig')),
-    alg: Type.Optional(Field.text('How it signs.', 'RS256')),
-    kid: Type.Optional(
-      Field.text('RFC 7638 thumbprint; tokens name it.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
-    ),
-    n: Type.Optional(
-      Field.text(
-        'RSA: the modulus.',
-        'u1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0_IzW7yWR7Q',
-      ),
-    ),
-    e: Type.Optional(Field.text('RSA: the exponent.', 'AQAB')),
-    crv: Type.Optional(Field.text('EC and OKP: the curve.', 'P-256')),
-    x: Type.Optional(
-      Field.text('EC and OKP: the x coordinate.', 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY'),
-    ),
-    y: Type.Optional(Field.text('EC: the y coordinate.', 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU')),
-    x5c: Type.Optional(texts('A certificate of the key, which some token services insist on.', 'MIIC…')),
-  },
-  { title: 'PublicJwk', description: 'RFC 7517 §4.' },
-)
-
-export const JwksReply = Type.Object(
-  { keys: Type.Array(Jwk, { description: 'The public keys, newest first.' }) },
-  { title: 'Jwks', description: 'RFC 7517 §5.' },
-)

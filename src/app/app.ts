@@ -14,6 +14,7 @@ import { reloadServer } from '../core/server/reload-server.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { networkOf } from '../egress/fetch.ts'
 import { createResolver, type Resolver } from '../egress/resolver.ts'
+import { createIdentities } from '../identity/identities.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
 import { createHasher, generateDataKey } from '../keys/bearer.ts'
@@ -119,7 +120,13 @@ async function openParts(config: Config, log: Logger, opened: Opened): Promise<A
       [...(await backends()).byName.values()].map((one) => ({ ...one, health: core.health.of(one) })),
     droppedSpans: traces && (() => traces.exporter.dropped),
   })
-  const given = { store, sealer, hasher, settings, meter: metrics.meter, log, ...traced(traces) }
+  const identities = createIdentities({
+    lookup: resolver.addresses,
+    timeoutMs: config.upstreamTimeoutMs,
+    log,
+    now: () => store.now(),
+  })
+  const given = { store, sealer, hasher, identities, settings, meter: metrics.meter, log, ...traced(traces) }
   const kindOf = (kind: Kind) => traces?.kind(kind) ?? kind
   const core: Core = await createCore(given, async (begun) => {
     const plugins = await openPlugins(config, begun)

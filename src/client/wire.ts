@@ -6,11 +6,11 @@ import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as health from '../api/health.ts'
 import type * as live from '../api/live.ts'
-import type * as oauth from '../api/oauth.ts'
 import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
 import type * as runs from '../api/runs.ts'
 import type * as v1 from '../api/v1.ts'
+import type * as wellKnown from '../api/well-known.ts'
 
 /** What a caller gives: a field that may be left out may be `undefined`, too, because JSON has no such value. */
 export type Sent<T> = {
@@ -41,7 +41,7 @@ export type Rejection = Sent<Static<typeof enrollment.Reject>>
 export type Explanation = Static<typeof policies.Explanation>
 export type Policy = Static<typeof policies.Policy>
 export type Health = Static<typeof health.Health>
-export type Discovery = Static<typeof oauth.DiscoveryReply>
+export type Discovery = Static<typeof wellKnown.DiscoveryReply>
 export type Agent = Static<typeof admin.Agent>
 export type CreateAgent = Sent<Static<typeof admin.CreateAgent>>
 export type CreatedAgent = Static<typeof admin.CreatedAgent>

@@ -53,8 +53,14 @@ export interface AgentCaller {
   readonly secretsUntil: number
   /** Epoch ms at which the first part of this ends: the token, the secrets, the agent, or an extra grant. */
   readonly validUntil: number
-  /** How the agent authenticated; the client methods only at the token endpoint. */
-  readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** How the agent authenticated; all but the first two only at the token endpoint. */
+  readonly method:
+    | 'opaque'
+    | 'jwt'
+    | 'client_secret_basic'
+    | 'client_secret_post'
+    | 'private_key_jwt'
+    | 'identity'
   /** The generation of the store at which this was read. */
   readonly generation: number
 }

@@ -16,6 +16,7 @@ import type {
   Denials,
   Feed,
   Health,
+  Identities,
   IssuerKeys,
   LastRevocations,
   LastUse,
@@ -56,6 +57,7 @@ export interface Core {
   readonly notifier: Notifier
   readonly feed: Feed
   readonly sso: SsoProviders
+  readonly identities: Identities
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log

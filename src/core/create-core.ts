@@ -25,7 +25,7 @@ import { createSsoProviders } from './sessions/sso-providers.ts'
 import { createSnapshot } from './snapshot.ts'
 
 /** The parts of core. The caller closes them. */
-type Given = Pick<Core, 'store' | 'sealer' | 'hasher' | 'settings' | 'meter' | 'log'> &
+type Given = Pick<Core, 'store' | 'sealer' | 'hasher' | 'identities' | 'settings' | 'meter' | 'log'> &
   Partial<Pick<Core, 'trace'>>
 /** What kinds, and the programs of plugins, may need of core. */
 type Begun = Omit<Core, 'backends' | 'plugins'>

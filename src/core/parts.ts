@@ -1,10 +1,10 @@
 import type { BackendDefinition, OpenBackend } from '../backends/open-backends.ts'
 import type { Action } from '../domain/actions.ts'
-import type { Agent } from '../domain/agent.ts'
+import type { Agent, AgentGrant } from '../domain/agent.ts'
 import type { AuditEntry, AuditOutcome } from '../domain/audit-entry.ts'
 import type { Revocations } from '../domain/backend.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
-import type { Identity, Platform, ProvenWorkload } from '../domain/identity/identity.ts'
+import type { ProvenWorkload, Trusted } from '../domain/identity/identity.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { SsoProvider } from '../domain/people/sso.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
@@ -61,6 +61,8 @@ export interface Callers {
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
   /** From memory alone; undefined when it has to be read. Await the generation of the store first. */
   knownClient(clientId: string): Client | undefined
+  /** An agent that has just been made or read, with its extra grants. Not kept. */
+  clientOf(agent: Agent, grants: readonly AgentGrant[], generation: number): Client
   /** From the store: as many queries for an unknown client as for a living one. */
   readClient(clientId: string, generation: number): Promise<Client | undefined>
 }
@@ -217,12 +219,6 @@ export interface Identities {
   trusted(): Trusted
   /** Verifies a token that somebody else signed, and finds the one entry that it matches. Throws `IdentityRefused`. */
   prove(token: string): Promise<ProvenWorkload>
-}
-
-/** What the configuration trusts, compiled. */
-export interface Trusted {
-  readonly identities: readonly Identity[]
-  readonly platforms: readonly Platform[]
 }
 
 /** An entry, and the place from which a stream goes on after it: the body of an id. */

@@ -22,7 +22,7 @@ export const ACTION_MEANING = {
     'A run ended, with all its credentials; `details.reason` is `completed`, `missed_heartbeat`, `ended_by` (an administrator), `agent_ended` or `expired`.',
   'agent.created': 'An agent was created.',
   'agent.deleted':
-    'An agent was deleted, with all its credentials; `details.reason` if nobody asked for it: `uncollected`, or `untrusted`, where the entry that it came under is gone from the configuration.',
+    'An agent was deleted, with all its credentials; `details.reason` if nobody asked for it: `uncollected`, or `untrusted`, where the entry that it came under is gone from the configuration, or `logged_out`, where its last keyless login ended.',
   'agent.expired': 'An agent expired, with all its credentials.',
   'agent.scopes_changed':
     'The scopes of an agent changed, or temporary scopes ended; `details` has what was added and removed.',

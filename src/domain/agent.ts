@@ -9,13 +9,17 @@ export function isName(name: string): boolean {
   return NAME.test(name)
 }
 
+/** Names that no agent and no backend has. */
+export function isReservedName(name: string): boolean {
+  return RESERVED.has(name.toLowerCase())
+}
+
 /** decisions.md §5.1. Backend names follow the same rule, so that scopes and addresses stay simple. */
 export function requireName(name: string, field = 'name'): void {
   if (!isName(name)) {
     throw invalid(`"${field}" is 1 to 128 letters, digits, ".", "_" or "-", starting with a letter or digit.`)
   }
-  if (RESERVED.has(name.toLowerCase()))
-    throw new Problem('conflict', { message: `This ${field} is reserved.` })
+  if (isReservedName(name)) throw new Problem('conflict', { message: `This ${field} is reserved.` })
 }
 
 /** Names are unique ignoring case. */
@@ -87,8 +91,11 @@ export function secretsEnd({ rotation, previous }: Pick<Agent, 'rotation' | 'pre
   return of === rotation - 1 ? (previous?.until ?? 0) : 0
 }
 
-/** `untrusted`: no node has the entry of `identities` or `platforms` that it came under. */
-export type AgentEndReason = 'deleted' | 'expired' | 'uncollected' | 'untrusted'
+/**
+ * `untrusted`: no node has the entry of `identities` or `platforms` that it came under. `logged_out`: the last login of an agent
+ * without secrets ended.
+ */
+export type AgentEndReason = 'deleted' | 'expired' | 'uncollected' | 'untrusted' | 'logged_out'
 
 /** Why the credentials of an agent ended with it. */
 export function endOfCredentials(how: AgentEndReason): EndReason {

@@ -14,6 +14,11 @@ export const JWT_TOLERANCE_MS = 5_000
 /** Longest accepted JWT. */
 export const MAX_JWT_BYTES = 4_096
 
+/** Keyless login: the longest token of somebody else, how exactly its times are taken, and how old it may be unless an entry says otherwise. */
+export const MAX_FOREIGN_JWT_BYTES = 16_384
+export const FOREIGN_TOLERANCE_MS = MINUTE_MS
+export const FOREIGN_AGE_MS = 10 * MINUTE_MS
+
 /** Body, free-form metadata and JSON nesting. */
 export const MAX_BODY_BYTES = 65_536
 /** Largest git object to sign: as base64 it still fits into a body. */

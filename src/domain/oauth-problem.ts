@@ -27,15 +27,18 @@ export class OAuthProblem extends Error {
   readonly status: number
   /** Whole seconds; becomes `Retry-After`. */
   readonly retryAfterSeconds: number | undefined
+  /** A page for people; becomes `error_uri`. */
+  readonly uri: string | undefined
 
   constructor(
     code: OAuthError,
     message: string,
-    options: { status?: number; retryAfterSeconds?: number; cause?: unknown } = {},
+    options: { status?: number; retryAfterSeconds?: number; uri?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.status = options.status ?? OAUTH_ERRORS[code]
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.uri = options.uri
   }
 }

@@ -12,6 +12,7 @@ import { createCounts } from './tables/counts.ts'
 import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
+import { createLogins } from './tables/logins.ts'
 import { createMeta } from './tables/meta.ts'
 import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
@@ -57,6 +58,7 @@ export function createStore(engine: Engine) {
     enrollments: createEnrollments(engine),
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
+    logins: createLogins(engine),
     runs: createRuns(engine),
     trusts: createTrusts(engine),
     plugins: createPlugins(engine),

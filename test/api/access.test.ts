@@ -41,6 +41,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /v1/signing-key': 'agent',
   'POST /v1/sign': 'agent',
   'DELETE /v1/self': 'agent',
+  'DELETE /v1/login': 'agent',
   'POST /v1/request': 'agent',
   'GET /v1/request/:id': 'agent',
   'POST /v1/runs': 'agent',

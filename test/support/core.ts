@@ -10,10 +10,12 @@ import { newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { lowestBodyAt } from '../../src/domain/ids.ts'
 import { relyingPartyOf } from '../../src/domain/people/relying-party.ts'
+import { createResolver } from '../../src/egress/resolver.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
 import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
 import { createHttpServer } from '../../src/http/server/server.ts'
+import { createIdentities } from '../../src/identity/identities.ts'
 import { createHasher, generateDataKey } from '../../src/keys/bearer.ts'
 import { createSealer, parseMasterKeys } from '../../src/keys/seal.ts'
 import { createLogger } from '../../src/log/log.ts'
@@ -36,6 +38,7 @@ export const anybodyFrom = (ipAddress: string): Actor<undefined> => ({
   origin: { ...ORIGIN, ipAddress },
 })
 
+const lookup = createResolver().addresses
 const sealer = createSealer(parseMasterKeys(newMasterKey()))
 const hasher = createHasher(generateDataKey())
 /** Shared by the tests of a file: generating an RSA key takes longer than most tests. */
@@ -125,7 +128,8 @@ export async function testCore(
     runEnded: none,
     runBeat: none,
   }
-  const core = await createCore({ store, sealer, hasher, settings, meter, log }, async () => ({
+  const identities = createIdentities({ lookup, timeoutMs: settings.upstreamTimeoutMs, log, now })
+  const core = await createCore({ store, sealer, hasher, identities, settings, meter, log }, async () => ({
     kinds: [...kinds, ...moreKinds],
     host: ({ name }) => createTestHost(name).host,
     plugins: { describe: () => Promise.reject(new Error('no plugins here')), discard: async () => undefined },

@@ -10,9 +10,10 @@ export const OAUTH = {
     ...open(FAILURES, 'token.issued'),
     ...FORM,
     id: 'createToken',
-    summary: 'Get an access token for client credentials, or the token of a command',
+    summary:
+      'Get an access token for client credentials or for a token of somebody else, or the token of a command',
     description:
-      'A command that logs in as an operator gets a `mop_` token for its device code or authorization code, which reaches `/v1/admin/*` and what readers may read for 12 hours at most, and never issues a credential. Where the setting `operator_login` is off, these two grants are unknown.',
+      'A workload whose token an entry of `identities` or `platforms` accepts gets an access token without client authentication; the reason of a refusal is in the audit alone. A command that logs in as an operator gets a `mop_` token for its device code or authorization code, which reaches `/v1/admin/*` and what readers may read for 12 hours at most, and never issues a credential. Where the setting `operator_login` is off, these two grants are unknown.',
     body: oauth.TokenForm,
     replies: { 200: oauth.TokenReply },
   },

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import * as health from '../health.ts'
-import * as oauth from '../oauth.ts'
 import * as registry from '../registry.ts'
 import { name } from '../shared.ts'
 import { BackendName } from '../v1.ts'
+import * as wellKnown from '../well-known.ts'
 import { admin, open, type Route } from './route.ts'
 
 const CACHED = 'public, max-age=300'
@@ -69,21 +69,21 @@ export const ROOT = {
     ...discovery,
     id: 'getOpenIdConfiguration',
     summary: 'OpenID Connect discovery',
-    replies: { 200: oauth.DiscoveryReply },
+    replies: { 200: wellKnown.DiscoveryReply },
     cacheControl: CACHED,
   },
   'GET /.well-known/oauth-authorization-server': {
     ...discovery,
     id: 'getAuthorizationServer',
     summary: 'OAuth 2.0 authorization server metadata',
-    replies: { 200: oauth.DiscoveryReply },
+    replies: { 200: wellKnown.DiscoveryReply },
     cacheControl: CACHED,
   },
   'GET /.well-known/jwks.json': {
     ...discovery,
     id: 'getKeys',
     summary: 'Public keys of the issuer',
-    replies: { 200: oauth.JwksReply },
+    replies: { 200: wellKnown.JwksReply },
     cacheControl: CACHED,
   },
   'GET /backends/:backend/.well-known/openid-configuration': {
@@ -91,7 +91,7 @@ export const ROOT = {
     id: 'getBackendOpenIdConfiguration',
     summary: 'Discovery of a backend that is an issuer of its own',
     params: BackendName,
-    replies: { 200: oauth.DiscoveryReply },
+    replies: { 200: wellKnown.DiscoveryReply },
     cacheControl: CACHED,
     errors: ['not_found'],
   },
@@ -100,7 +100,7 @@ export const ROOT = {
     id: 'getBackendKeys',
     summary: 'Public keys of a backend that is an issuer of its own',
     params: BackendName,
-    replies: { 200: oauth.JwksReply },
+    replies: { 200: wellKnown.JwksReply },
     cacheControl: CACHED,
     errors: ['not_found'],
   },

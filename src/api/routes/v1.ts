@@ -93,6 +93,16 @@ export const V1 = {
     replies: { 204: Type.Null() },
     errors: ['insufficient_scope'],
   },
+  'DELETE /v1/login': {
+    ...self('token.revoked'),
+    ofRun: true,
+    id: 'deleteLogin',
+    summary: 'End my keyless login, and me with it when no other login of mine lives',
+    description:
+      'For the access token of an agent without secrets (`/oauth/token` by token exchange or JWT bearer): ends the token, its run with all credentials of that, and the agent with all that it has when this was its last login.',
+    replies: { 204: Type.Null() },
+    errors: ['not_allowed', 'conflict'],
+  },
   'POST /v1/request': {
     ...self('enrollment.requested'),
     id: 'requestScopes',

@@ -1,5 +1,6 @@
 import type { Agent } from '../../domain/agent.ts'
-import { invalid } from '../../domain/problems.ts'
+import { identityOf } from '../../domain/identity/agent-identity.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentSettings } from '../../store/tables/agents.ts'
 import { audit, traceOf } from '../audit/entry.ts'
@@ -101,6 +102,7 @@ function checkForm(changes: AgentChanges): void {
 async function decide(core: Core, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
   const { agent } = before
   const scopes = planScopes(before, changes)
+  requireOwnScopes(agent, scopes)
   const expiresAt = decideExpiry(core, agent, changes)
   const until = expiresAt ?? Number.POSITIVE_INFINITY
   const isExtended = until > (agent.expiresAt ?? Number.POSITIVE_INFINITY)
@@ -116,6 +118,15 @@ async function decide(core: Core, actor: Actor, before: LivingAgent, changes: Ag
   const owner = changes.owner === undefined ? agent.owner : changes.owner || null
   const settings = { scopes: scopes.scopes, audiences, expiresAt, description, owner }
   return { ...scopes, agent, before, settings }
+}
+
+/** An entry of `identities` decides about the scopes of its agents, with each login. Throws `conflict`. */
+function requireOwnScopes(agent: Agent, planned: ScopePlan): void {
+  const entry = identityOf(agent)
+  if (entry?.kind !== 'identity' || JSON.stringify(planned.scopes) === JSON.stringify(agent.scopes)) return
+  throw new Problem('conflict', {
+    message: `The entry "${entry.name}" of "identities" gives this agent its scopes; change it there.`,
+  })
 }
 
 /** The caller must hold the new ones. */

@@ -13,6 +13,7 @@ import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import { requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
+import { requireUnheld } from '../reserved-name.ts'
 import { createdUnder } from './agent-bounds.ts'
 import type { ScopePlan } from './plan-scopes.ts'
 
@@ -41,6 +42,7 @@ export interface CreatedAgent {
 export async function createAgent(core: Core, actor: Actor, command: AgentCommand): Promise<CreatedAgent> {
   requireWhole(core, actor)
   requireName(command.name)
+  requireUnheld(core, command.name)
   const scopes = command.scopes ?? []
   requireScopes(scopes)
   const lifetimeMs =

@@ -83,7 +83,7 @@ export async function endSteps(
     audit(core, actor, {
       action: how === 'expired' ? 'agent.expired' : 'agent.deleted',
       agent,
-      ...(how === 'uncollected' || how === 'untrusted' ? { details: { reason: how } } : {}),
+      ...(how === 'deleted' || how === 'expired' ? {} : { details: { reason: how } }),
     }),
   ]
 }

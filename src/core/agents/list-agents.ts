@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Agent, AgentGrant } from '../../domain/agent.ts'
+import { type AgentIdentity, identityOf } from '../../domain/identity/agent-identity.ts'
 import { DEFAULT_PAGE, MAX_COUNTED_OF_AGENT } from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
@@ -19,7 +20,10 @@ export interface AgentView {
   /** Its credentials that have not ended, counted up to `MAX_COUNTED_OF_AGENT`. */
   readonly live: number
   readonly lastUse: AgentUse | null
-  readonly signingKeyId: string
+  /** Null: it has not asked for one yet. */
+  readonly signingKeyId: string | null
+  /** What an agent without secrets is bound to. */
+  readonly identity: AgentIdentity | null
   readonly expiresAt: number | null
   readonly policy: string | null
   readonly audiences: readonly string[]
@@ -94,7 +98,8 @@ function viewOf(
     owner: agent.owner ?? agent.createdBy,
     live: live.get(agent.id) ?? 0,
     lastUse: core.lastUse.get(agent.id) ?? agent.lastUse,
-    signingKeyId: agent.signingKeyId,
+    signingKeyId: agent.signingKeyId || null,
+    identity: identityOf(agent),
     expiresAt: agent.expiresAt,
     policy: agent.policy,
     audiences: agent.audiences,

@@ -1,11 +1,11 @@
 import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
-import { agentEnded } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { takeKeyUse } from './key-rate.ts'
+import { ownSigningKey } from './own-signing-key.ts'
 
 export interface SigningKeyView {
   readonly keyId: string
@@ -17,7 +17,7 @@ export interface SigningKeyView {
 
 /**
  * The caller's own key. The private half leaves only while the agent lives, and after its entry is durable; the public
- * half needs no entry. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `rate_limited`,
+ * half needs no entry, unless the key is made for it. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `rate_limited`,
  * `conflict`, `audit_unavailable`.
  */
 export async function readSigningKey(
@@ -26,8 +26,7 @@ export async function readSigningKey(
   withPrivateKey: boolean,
 ): Promise<SigningKeyView> {
   const { caller } = actor
-  const key = await core.store.agents.signingKeyOf(caller.agentId)
-  if (key === undefined || key.sealedPrivateKey === null) throw agentEnded()
+  const key = await ownSigningKey(core, actor)
   const view = { keyId: key.keyId, publicKey: key.publicKey, email: key.email, name: key.name }
   if (!withPrivateKey) return { ...view, privateKey: undefined }
   requireWhole(core, actor)

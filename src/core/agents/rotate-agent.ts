@@ -1,5 +1,6 @@
 import type { Agent } from '../../domain/agent.ts'
 import { requireLifetime } from '../../domain/duration.ts'
+import { Problem } from '../../domain/problems.ts'
 import { mintBearer, mintClientSecret } from '../../keys/bearer.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
@@ -36,6 +37,10 @@ export async function rotateAgent(
   const graceMs = command.grace === undefined ? undefined : requireLifetime(command.grace, 'grace')
   for (let tries = 1; tries <= TRIES; tries += 1) {
     const found = await findLivingAgent(core, name)
+    if (found.agent.identity !== null)
+      throw new Problem('conflict', {
+        message: 'This agent has no secrets: it logs in by a token of its workload.',
+      })
     await requireEqual(core, actor, found)
     const rotated = await replaceSecrets(core, actor, found.agent, graceMs)
     if (rotated !== undefined) return rotated

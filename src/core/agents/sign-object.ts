@@ -9,6 +9,7 @@ import type { Actor, AgentCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { takeKeyUse } from './key-rate.ts'
+import { ownSigningKey } from './own-signing-key.ts'
 
 export interface SignCommand {
   /** Base64 of the object. */
@@ -45,7 +46,7 @@ export async function signObject(
   const object = readGitObject(bytes, purpose)
   takeKeyUse(core, caller)
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const { key, privateKey, version } = await openKey(core, caller)
+    const { key, privateKey, version } = await openKey(core, actor)
     refuseForeign(core, actor, () => requireIdentity(object, key, core.settings.signingIdentity))
     const signed = await signWithPgpKey({ privateKey, bytes, now: core.store.now() })
     const details = {
@@ -81,11 +82,12 @@ function decode(data: string): Buffer {
 
 async function openKey(
   core: Core,
-  caller: AgentCaller,
+  actor: Actor<AgentCaller>,
 ): Promise<{ key: SigningKey; privateKey: string; version: number }> {
+  const { caller } = actor
+  const key = await ownSigningKey(core, actor)
   const agent = await core.store.agents.findLiving(caller.agentId)
-  const key = await core.store.agents.signingKeyOf(caller.agentId)
-  if (agent === undefined || key === undefined || key.sealedPrivateKey === null) throw agentEnded()
+  if (agent === undefined) throw agentEnded()
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.sealedPrivateKey)
   return { key, privateKey, version: agent.version }
 }

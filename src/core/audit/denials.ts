@@ -36,7 +36,9 @@ function keyOf(
   { action, agent, backend, details }: Entry,
   { caller, origin }: Actor<Caller | undefined>,
 ): string {
-  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${details?.['route'] ?? ''}|${backend ?? ''}`
+  // `entries` are names of the configuration.
+  const what = `${details?.['reason'] ?? ''}|${details?.['entries'] ?? ''}`
+  const why = `${details?.['code'] ?? ''}|${what}|${details?.['route'] ?? ''}|${backend ?? ''}`
   const who = `${caller === undefined ? '' : actorId({ caller, origin })}|${agent?.id ?? ''}`
   return `${action}|${who}|${networkOf(origin.ipAddress)}|${why}`
 }

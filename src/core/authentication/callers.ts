@@ -103,14 +103,17 @@ export function createCallers(core: Parts): Callers {
       // Also for an unknown client, so that the time of the answer does not tell it from a known one.
       const grants = await core.store.agents.grantsOf(agent?.id ?? '')
       if (!isAlive(core, agent)) return undefined
-      const found = build(core, { agent, grants, token: { ...CLIENT, rotation: agent.rotation }, generation })
-      if (found === undefined) return undefined
-      const { caller, grantsEndAt } = found
-      const client = { agent, caller, grantsEndAt }
-      remember(into, clientId, { caller, client })
+      const client = clientOf(core, agent, grants, generation)
+      remember(into, clientId, { caller: client.caller, client })
       return client
     },
+    clientOf: (agent, grants, generation) => clientOf(core, agent, grants, generation),
   }
+}
+
+function clientOf(core: Parts, agent: Agent, grants: readonly AgentGrant[], generation: number): Client {
+  const token = { ...CLIENT, rotation: agent.rotation }
+  return { agent, ...describe(core, { agent, grants, token, generation }, NEVER) }
 }
 
 async function fromOpaque(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
@@ -168,12 +171,14 @@ interface Found {
 }
 
 /** Undefined: the secrets behind the token have been replaced, and are no longer accepted. */
-function build(
-  core: Parts,
-  { agent, grants, token, generation }: Found,
-): (Known & { readonly grantsEndAt: number }) | undefined {
-  const secretsUntil = secretsEnd(agent, token.rotation)
-  if (secretsUntil <= core.store.now()) return undefined
+function build(core: Parts, found: Found): Described | undefined {
+  const secretsUntil = secretsEnd(found.agent, found.token.rotation)
+  return secretsUntil <= core.store.now() ? undefined : describe(core, found, secretsUntil)
+}
+
+type Described = Pick<Client, 'caller' | 'grantsEndAt'>
+
+function describe(core: Parts, { agent, grants, token, generation }: Found, secretsUntil: number): Described {
   const living = livingGrants(grants, core.store.now())
   const held = heldScopes(agent, living)
   const scopes = token.scopes === undefined ? held : intersectScopes(token.scopes, held)

@@ -15,6 +15,7 @@ import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import { requireConfirmed, requireConfirmedScopes } from '../confirm.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
+import { requireUnheld } from '../reserved-name.ts'
 import { policyFor, REPLACE } from './judge-enrollment.ts'
 import { answerOf, decisionRefused, findPending } from './pending-enrollment.ts'
 
@@ -123,6 +124,7 @@ function decisionOf(core: Core, { actor, scopes, lifetimeMs, note }: Approval) {
 async function approveAgent(core: Core, approval: Approval): Promise<Enrollment> {
   const { actor, enrollment, policy, scopes, lifetimeMs, audiences, isReplacing } = approval
   const { id, name, publicJwk } = enrollment
+  requireUnheld(core, name)
   const taken = new Problem('conflict', { message: REPLACE })
   const present = await core.store.agents.findByName(name)
   if (present !== undefined && !isReplacing) throw taken

@@ -13,6 +13,7 @@ import { commit, commitOrConflict } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { networkOf, siteOf } from '../network.ts'
 import { takeOrRefuse } from '../rates.ts'
+import { requireUnheld } from '../reserved-name.ts'
 import { admittedName } from './admitted-name.ts'
 import { boundsNote, countAdmission, fullNote, judgeEnrollment, reservedNote } from './judge-enrollment.ts'
 import { answerOf } from './pending-enrollment.ts'
@@ -251,9 +252,12 @@ async function prepareAdmitted(
   { scopes, lifetimeMs, policy }: Approval,
   isTaken: boolean,
 ): Promise<PreparedAgent | Problem> {
+  const name = admittedName(core, policy, enrollment.name, isTaken)
   try {
+    // With a suffix it may be one that an entry gives.
+    requireUnheld(core, name)
     return await prepareAgent(core, {
-      name: admittedName(core, policy, enrollment.name, isTaken),
+      name,
       scopes,
       audiences: beyondServer(core, policy.audiences),
       lifetimeMs,

@@ -5,7 +5,7 @@ import { type AskedAdmission, boundsNote, judgeEnrollment } from './judge-enroll
 
 /** How an enrollment with this name and these scopes would be decided now. Records and counts nothing. Throws `invalid_request`. */
 export async function explainPolicy(
-  core: Pick<Core, 'store' | 'settings' | 'rates'>,
+  core: Pick<Core, 'identities' | 'store' | 'settings' | 'rates'>,
   asked: AskedAdmission,
 ): Promise<Explanation> {
   if (asked.scopes !== undefined) requireScopes(asked.scopes)

@@ -3,6 +3,7 @@ import { type Admission, admissionBounds, type CompiledPolicy, decideAdmission }
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { Core, Settings } from '../context.ts'
+import { heldByEntry } from '../reserved-name.ts'
 
 export const TAKEN = 'An agent with this name already exists.'
 export const REPLACE = `${TAKEN} Approve with "replace": true to delete it first, or reject.`
@@ -25,10 +26,10 @@ export interface Judgement {
 
 /** The decision on an enrollment without the bounds, for enrolling and for explaining. Throws `invalid_request`. */
 export async function judgeEnrollment(
-  core: Pick<Core, 'store' | 'settings'>,
+  core: Pick<Core, 'store' | 'settings' | 'identities'>,
   { name, scopes }: AskedAdmission,
 ): Promise<Judgement> {
-  const reserved = reservedNote(name)
+  const reserved = reservedNote(name) ?? heldByEntry(core, name)
   const isTaken = (await core.store.agents.findByName(name)) !== undefined
   const admission = decideAdmission(core.settings.policies, { name, scopes })
   // A policy that approves gives another name (ADR 0028).

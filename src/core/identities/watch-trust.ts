@@ -1,9 +1,9 @@
+import type { Trusted } from '../../domain/identity/identity.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
 import type { Trust } from '../../store/tables/trusts.ts'
 import { endAgent } from '../agents/end-agent.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
-import type { Trusted } from '../parts.ts'
 
 /** How long an entry may be absent from the configuration of every node that is up, before its agents end. */
 const ABSENT_MS = MINUTE_MS / 2

@@ -12,12 +12,10 @@ import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
 import type { Client } from '../parts.ts'
 import { type ClientAttempt, type PresentedClient, readClientAttempt } from './client-attempt.ts'
+import type { TokenHolder } from './mint-token.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
 
-export interface AuthenticatedClient {
-  readonly client: Client
-  /** The client with all scopes that its agent holds. */
-  readonly actor: Actor<AgentCaller>
+export interface AuthenticatedClient extends TokenHolder {
   /** Makes the assertion single-use: goes into the commit of the request. */
   readonly proof: readonly Step[]
   readonly attempt: ClientAttempt
@@ -143,6 +141,16 @@ export function refuseClient(
   return wait > 0 ? tooMany(wait) : new OAuthProblem('invalid_client', 'Client authentication failed.')
 }
 
+/** Counts what a network failed to prove, whoever it claimed to be. Returns the seconds to wait when there was too much. */
+export function countNetworkFailure(
+  core: Pick<Core, 'rates' | 'store' | 'settings'>,
+  origin: Origin,
+): number {
+  const count = core.settings.tokenFailuresPerMinute * CLIENTS_OF_A_NETWORK
+  const network = networkOf(origin.ipAddress)
+  return core.rates.take(`login|${network}`, { count, perMs: MINUTE_MS }, core.store.now())
+}
+
 /** For a request that commits nothing else: uses up the assertion. Throws as `authenticateClient` does. */
 export async function useProof(
   core: Core,
@@ -152,20 +160,6 @@ export async function useProof(
   if (who.proof.length === 0) return
   const outcome = await commit(core, who.actor, who.proof, options)
   if (!outcome.done) throw refuseClient(core, who.attempt, who.client, who.actor.origin)
-}
-
-/** Limits the tokens that one agent gets or revokes, each of which is a commit. Throws `rate_limited`. */
-export function requireRate(
-  core: Pick<Core, 'rates' | 'denials' | 'store' | 'settings'>,
-  who: AuthenticatedClient,
-  what: 'mint' | 'revoke',
-): void {
-  const rate = { count: core.settings.tokensPerMinute, perMs: MINUTE_MS }
-  const wait = core.rates.take(`${what}|${who.client.agent.id}`, rate, core.store.now())
-  if (wait === 0) return
-  core.denials.record(who.actor, { action: 'token.refused', details: { code: 'rate_limited' } })
-  const message = 'This agent gets or revokes access tokens too often; use each one until it expires.'
-  throw new Problem('rate_limited', { message, retryAfterSeconds: wait })
 }
 
 /** The client that made this attempt, as the actor of a use case. */
@@ -188,16 +182,14 @@ function countFailure(
   { clientId }: ClientAttempt,
   origin: Origin,
 ): number {
-  const now = core.store.now()
-  const network = networkOf(origin.ipAddress)
-  const rate = { count: core.settings.tokenFailuresPerMinute, perMs: MINUTE_MS }
-  const ofNetwork = { ...rate, count: rate.count * CLIENTS_OF_A_NETWORK }
-  const wait = core.rates.take(`login|${network}`, ofNetwork, now)
+  const wait = countNetworkFailure(core, origin)
   if (wait > 0) return wait
-  return core.rates.take(`token|${isId('client', clientId) ? clientId : ''}|${network}`, rate, now)
+  const rate = { count: core.settings.tokenFailuresPerMinute, perMs: MINUTE_MS }
+  const client = isId('client', clientId) ? clientId : ''
+  return core.rates.take(`token|${client}|${networkOf(origin.ipAddress)}`, rate, core.store.now())
 }
 
-function tooMany(wait: number): Problem {
+export function tooMany(wait: number): Problem {
   return new Problem('rate_limited', {
     message: 'Too many failed attempts from this address.',
     retryAfterSeconds: wait,

@@ -8,8 +8,9 @@ import { audit } from '../audit/entry.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { revokeCredential } from '../credentials/revoke-credential.ts'
-import { type AuthenticatedClient, requireRate, useProof } from './authenticate-client.ts'
+import { type AuthenticatedClient, useProof } from './authenticate-client.ts'
 import { identifyToken } from './identify-token.ts'
+import { requireRate } from './mint-token.ts'
 
 /**
  * RFC 7009. An unknown token, one that has ended and one of another client are answered as if they had been revoked

@@ -57,6 +57,29 @@ export async function endRuns(
   ids: readonly string[],
   reason: RunEndReason,
 ): Promise<number> {
+  const { few, change } = await planEnds(core, actor, ids, reason)
+  const { done } = await commit(core, actor, change, { urgent: true })
+  if (!done) return 0
+  core.meter.runEnded(reason, few.length)
+  return few.length
+}
+
+/** The steps that end one run, as part of another act; refused when it has ended. */
+export async function runEndSteps(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  id: string,
+  reason: RunEndReason,
+): Promise<Step[]> {
+  return (await planEnds(core, actor, [id], reason)).change
+}
+
+async function planEnds(
+  core: Pick<Core, 'store'>,
+  actor: Actor<Caller | undefined>,
+  ids: readonly string[],
+  reason: RunEndReason,
+): Promise<{ few: string[]; change: Step[] }> {
   const { runs, credentials, endSlice, now: clock } = core.store
   // Each takes one row at least.
   const first = ids.slice(0, endSlice)
@@ -72,10 +95,7 @@ export async function endRuns(
       ? [runs.beginEnd({ runId: one, endedAt: now, by })]
       : credentials.endAll({ runIds: few }, 'run_ended', now, by)),
   ]
-  const { done } = await commit(core, actor, change, { urgent: true })
-  if (!done) return 0
-  core.meter.runEnded(reason, few.length)
-  return few.length
+  return { few, change }
 }
 
 /** The runs that fit into one commit, with their credentials. A run with too many is alone. */

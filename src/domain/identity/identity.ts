@@ -49,7 +49,7 @@ export interface AgentTemplate {
   readonly parts: readonly ({ readonly text: string } | { readonly claim: string })[]
 }
 
-interface Trusted {
+interface TrustEntry {
   readonly name: string
   readonly keys: KeySource
   /** Equal to `aud`, or to the one member of it. */
@@ -57,7 +57,7 @@ interface Trusted {
 }
 
 /** An entry of `identities`. Times in ms. */
-export interface Identity extends Trusted {
+export interface Identity extends TrustEntry {
   readonly issuer: IssuerRule
   readonly subject: TextRule
   readonly claims: readonly ClaimRule[]
@@ -89,9 +89,15 @@ export interface PlatformScopes {
 }
 
 /** An entry of `platforms` (Workload Authorization Grant). */
-export interface Platform extends Trusted {
+export interface Platform extends TrustEntry {
   readonly issuer: string
   readonly scopes: readonly PlatformScopes[]
+}
+
+/** What the configuration trusts. */
+export interface Trusted {
+  readonly identities: readonly Identity[]
+  readonly platforms: readonly Platform[]
 }
 
 /** Claims of a token whose signature was checked. */

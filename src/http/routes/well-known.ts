@@ -1,5 +1,6 @@
 import { publishRevoked } from '../../core/backends/publish-revoked.ts'
 import type { Core } from '../../core/context.ts'
+import { JWT_BEARER, TOKEN_EXCHANGE } from '../../core/oauth/exchange-token.ts'
 import { publishBackendKeys, publishIssuerKeys } from '../../core/oauth/publish-keys.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 
@@ -9,6 +10,8 @@ const AUTH_METHODS = ['client_secret_post', 'client_secret_basic', 'private_key_
 /** `Ed25519` is the name that RFC 9864 gives to EdDSA over that curve; clients send either. */
 const ASSERTION_ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256']
 
+/** Of agents: with secrets, and of workloads that somebody else vouches for. */
+const AGENT_GRANTS = ['client_credentials', TOKEN_EXCHANGE, JWT_BEARER]
 const COMMAND_GRANTS = ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code']
 
 /**
@@ -39,14 +42,14 @@ function issuerDocument(settings: Settings) {
     introspection_endpoint: `${issuer}/oauth/introspect`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
-    grant_types_supported: ['client_credentials', ...(isOn ? COMMAND_GRANTS : [])],
+    grant_types_supported: [...AGENT_GRANTS, ...(isOn ? COMMAND_GRANTS : [])],
     response_types_supported: [...(isOn ? ['code'] : []), ...RESPONSE_TYPES],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
     scopes_supported: ['openid'],
     claims_supported: ['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'agent_name'],
-    // `none`: the command is a public client (RFC 8414 §2).
-    token_endpoint_auth_methods_supported: [...AUTH_METHODS, ...(isOn ? ['none'] : [])],
+    // `none`: workloads, and the command, are public clients (RFC 8414 §2).
+    token_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     introspection_endpoint_auth_methods_supported: AUTH_METHODS,
     introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,

@@ -27,10 +27,10 @@ export function toOAuthProblem(problem: Problem): OAuthProblem {
   })
 }
 
-/** `{"error","error_description"}` as JSON text; characters that RFC 6749 §5.2 forbids become `?`. */
+/** `{"error","error_description"}`, perhaps with `error_uri`, as JSON text; characters that RFC 6749 §5.2 forbids become `?`. */
 export function oauthErrorBody(problem: OAuthProblem): string {
   const description = problem.message.replaceAll('"', "'").replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
-  return JSON.stringify({ error: problem.code, error_description: description })
+  return JSON.stringify({ error: problem.code, error_description: description, error_uri: problem.uri })
 }
 
 /**

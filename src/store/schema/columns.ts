@@ -37,7 +37,7 @@ export const COLUMNS = {
     created_at: bigint,
     expires_at: nullable(bigint),
     ended_at: nullable(bigint),
-    /** `deleted`, `expired`, `uncollected` or `untrusted`. */
+    /** `deleted`, `expired`, `uncollected`, `untrusted` or `logged_out`. */
     end_reason: nullable(text),
     /** JSON array of the audiences this agent may request besides the issuer and the server's own; null for none. */
     audiences: nullable(text),

@@ -163,9 +163,10 @@ function updateLiving({ build }: Engine, id: string) {
 function agentSteps(engine: Engine) {
   const { build } = engine
   return {
-    insert: (agent: Agent, key: SigningKey): Step[] => [
+    /** Without a key, it gets one by `addSigningKey`. */
+    insert: (agent: Agent, key?: SigningKey): Step[] => [
       insert('agents', agents.encode(agent)),
-      insert('signing_keys', signingKeys.encode(key)),
+      ...(key === undefined ? [] : [insert('signing_keys', signingKeys.encode(key))]),
     ],
     /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
@@ -198,6 +199,8 @@ function agentSteps(engine: Engine) {
 
 /** What an administrator may change. */
 export type AgentSettings = Pick<Agent, 'scopes' | 'audiences' | 'expiresAt' | 'description' | 'owner'>
+/** What an agent without secrets takes from its entry with a login. */
+export type AgentRights = Pick<Agent, 'scopes' | 'bounds' | 'expiresAt'>
 /** What a rotation replaces. */
 export type AgentSecrets = Pick<Agent, 'bearerHash' | 'clientSecretHash' | 'rotation' | 'previous'>
 
@@ -222,6 +225,17 @@ function changeSteps(engine: Engine) {
         description: settings.description,
         owner: settings.owner,
       }),
+    follow: (agent: Pick<Agent, 'id' | 'version'>, { scopes, bounds, expiresAt }: AgentRights): Step[] =>
+      change(agent, {
+        scopes: JSON.stringify(scopes),
+        bounds: bounds === null ? null : JSON.stringify(bounds),
+        expires_at: expiresAt,
+      }),
+    /** For an agent without a key. Of two at once, the second is refused. */
+    addSigningKey: (agent: Pick<Agent, 'id' | 'version'>, key: SigningKey): Step[] => [
+      ...change(agent, { signing_key_id: key.keyId }),
+      insert('signing_keys', signingKeys.encode(key)),
+    ],
     rotate: (agent: Pick<Agent, 'id' | 'version'>, secrets: AgentSecrets): Step[] =>
       change(agent, {
         bearer_hash: secrets.bearerHash,

@@ -60,6 +60,7 @@ const ENDING = [
   { table: 'idempotency', key: ['agent_id', 'key_hash'], end: 'expires_at' },
   { table: 'used_proofs', key: ['id'], end: 'expires_at' },
   { table: 'revoked_tokens', key: ['jti'], end: 'expires_at' },
+  { table: 'logins', key: ['jti'], end: 'expires_at' },
   { table: 'issuer_keys', key: ['kid'], end: 'retires_at' },
   { table: 'login_links', key: ['secret_hash'], end: 'expires_at' },
   { table: 'challenges', key: ['challenge'], end: 'expires_at' },

@@ -7,8 +7,15 @@ import type { StartedCommand } from '../../../core/command-logins/start-command-
 import type { Core } from '../../../core/context.ts'
 import { authenticateClient } from '../../../core/oauth/authenticate-client.ts'
 import type { PresentedClient } from '../../../core/oauth/client-attempt.ts'
+import {
+  ACCESS_TOKEN,
+  exchangeToken,
+  JWT_BEARER,
+  TOKEN_EXCHANGE,
+} from '../../../core/oauth/exchange-token.ts'
 import { introspectToken } from '../../../core/oauth/introspect-token.ts'
 import { issueToken } from '../../../core/oauth/issue-token.ts'
+import type { IssuedToken } from '../../../core/oauth/mint-token.ts'
 import { revokeToken } from '../../../core/oauth/revoke-token.ts'
 import { OAuthProblem } from '../../../domain/oauth-problem.ts'
 import { Problem } from '../../../domain/problems.ts'
@@ -37,17 +44,15 @@ function addFormRoutes(http: Http): void {
     const { body, actor } = call
     const redeem = isOn ? redeemBy(body.grant_type) : undefined
     if (redeem !== undefined) {
-      requireNoCredentials(call)
-      return presentToken(core, await redeem(core, body, actor.origin))
+      requireNoCredentials(call, 'This grant is only for the command of Mayfly.')
+      return presentCommand(core, await redeem(core, body, actor.origin))
     }
-    const issued = await issueToken(core, await clientOf(core, call), call.body)
-    return {
-      access_token: issued.accessToken,
-      token_type: 'Bearer',
-      expires_in: issued.expiresIn,
-      scope: issued.scope,
-      ...(issued.idToken === undefined ? {} : { id_token: issued.idToken }),
+    if (body.grant_type === TOKEN_EXCHANGE || body.grant_type === JWT_BEARER) {
+      requireNoCredentials(call, 'This grant takes no client authentication; send none.')
+      const exchanged = presentToken(await exchangeToken(core, body, actor.origin))
+      return body.grant_type === JWT_BEARER ? exchanged : { ...exchanged, issued_token_type: ACCESS_TOKEN }
     }
+    return presentToken(await issueToken(core, await clientOf(core, call), body))
   })
 
   addRoute(http, 'POST /oauth/device_authorization', async ({ body, actor }) => {
@@ -79,15 +84,24 @@ function redeemBy(grant: string | undefined) {
 }
 
 /** A client that has credentials is an agent's (RFC 6749 §5.2: it is not authorized to use this grant). */
-function requireNoCredentials({ body, request }: FormCall): void {
+function requireNoCredentials({ body, request }: FormCall, message: string): void {
   const { client_secret, client_assertion } = body
   const credentials = [request.headers.authorization, client_secret, client_assertion]
-  if (credentials.some((one) => one !== undefined))
-    throw new OAuthProblem('unauthorized_client', 'This grant is only for the command of Mayfly.')
+  if (credentials.some((one) => one !== undefined)) throw new OAuthProblem('unauthorized_client', message)
+}
+
+function presentToken(issued: IssuedToken) {
+  return {
+    access_token: issued.accessToken,
+    token_type: 'Bearer',
+    expires_in: issued.expiresIn,
+    scope: issued.scope,
+    ...(issued.idToken === undefined ? {} : { id_token: issued.idToken }),
+  }
 }
 
 /** Scopes of backends are those that the operator may grant: no token issues a credential by them. */
-function presentToken({ store }: Core, { token, session, caller }: StartedCommand) {
+function presentCommand({ store }: Core, { token, session, caller }: StartedCommand) {
   return {
     access_token: token,
     token_type: 'Bearer',

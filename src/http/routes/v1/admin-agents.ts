@@ -104,6 +104,7 @@ function present(view: AgentView) {
     expires_at: timestampOrNull(view.expiresAt),
     policy: view.policy,
     signing_key_id: view.signingKeyId,
+    ...(view.identity === null ? {} : { identity: { ...view.identity, values: [...view.identity.values] } }),
     ...(view.audiences.length === 0 ? {} : { audiences: [...view.audiences] }),
     ...optional('description', view.description),
     ...optional('previous_secrets_until', timestampOrNull(view.previousUntil)),

@@ -3,6 +3,7 @@ import { deleteSelf } from '../../../core/agents/end-agent.ts'
 import { readSigningKey } from '../../../core/agents/read-signing-key.ts'
 import { signObject } from '../../../core/agents/sign-object.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
+import { endLogin } from '../../../core/identities/end-login.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { linked } from '../paging.ts'
@@ -44,6 +45,10 @@ function selfRoutes(http: Http): void {
 
   addRoute(http, 'DELETE /v1/self', async ({ actor }) => {
     await deleteSelf(core, actor)
+  })
+
+  addRoute(http, 'DELETE /v1/login', async ({ actor }) => {
+    await endLogin(core, actor)
   })
 }
 

@@ -133,6 +133,12 @@ function SigningKey({ agent }: { readonly agent: Agent }) {
   useEffect(() => {
     if (isOn) void fetchNextPage()
   }, [isOn, fetchNextPage])
+  if (agent.signing_key_id === null)
+    return (
+      <Section title="Signing key">
+        <p className="text-muted">It gets one when it first asks for it.</p>
+      </Section>
+    )
   if (agent.signing_key_id === undefined && !mayRead) return null
   return (
     <Section title="Signing key">
