@@ -31,6 +31,20 @@ export interface Access extends AccessToken {
 /** A token is renewed this long before its end, but at the earliest after four fifths of its life. */
 const RENEW_MS = 30_000
 
+/** The access token in an answer of the token endpoint. `askedAt`: epoch ms, by the clock that will renew it. */
+export function accessTokenOf(
+  { access_token: token, expires_in, scope }: TokenAnswer,
+  askedAt: number,
+  requests?: AccessToken['requests'],
+): AccessToken {
+  const lifeMs = expires_in * 1_000
+  const expiresAt = askedAt + lifeMs
+  return { token, expiresAt, renewAt: expiresAt - Math.min(RENEW_MS, lifeMs / 5), scope, requests }
+}
+
+/** Why a call does not take the token that is kept: the server no longer accepts it, or it may lack new scopes. */
+type Renewal = 'refused' | 'scopes'
+
 interface Login {
   readonly access: Promise<Access>
   readonly stop: AbortController
@@ -61,12 +75,12 @@ export class AccessTokens {
 
   /** A token for a call; logs in if there is none, or it is due for renewal. */
   current(signal: AbortSignal | undefined): Promise<Access> {
-    return this.#shared(false, signal)
+    return this.#shared(undefined, signal)
   }
 
-  /** A token in place of one that the server refused; another call may have replaced it already. */
-  replace(refused: AccessToken, signal: AbortSignal | undefined): Promise<Access> {
-    return this.#shared(this.#kept?.token === refused.token, signal)
+  /** A token in place of one that does not do; another call may have replaced it already. */
+  replace(old: AccessToken, why: Renewal, signal: AbortSignal | undefined): Promise<Access> {
+    return this.#shared(this.#kept?.token === old.token ? why : undefined, signal)
   }
 
   /** Watches a request for scopes: once it is decided, calls get a new token, in every process with this cache. */
@@ -76,7 +90,7 @@ export class AccessTokens {
   }
 
   /** All calls share one login. It is aborted when no call waits for it any more. */
-  async #shared(renew: boolean, signal: AbortSignal | undefined): Promise<Access> {
+  async #shared(renew: Renewal | undefined, signal: AbortSignal | undefined): Promise<Access> {
     if (this.#login === undefined) {
       const stop = new AbortController()
       this.#login = { access: this.#obtain(renew, stop.signal), stop, waiting: 0 }
@@ -94,27 +108,24 @@ export class AccessTokens {
     }
   }
 
-  async #obtain(renew: boolean, signal: AbortSignal): Promise<Access> {
+  async #obtain(renew: Renewal | undefined, signal: AbortSignal): Promise<Access> {
     this.#kept ??= await this.#cache?.load()
     const kept = this.#kept
-    if (!renew && kept !== undefined && kept.renewAt > this.#now()) {
+    if (renew === undefined && kept !== undefined && kept.renewAt > this.#now()) {
       const undecided = await this.#undecided(kept, signal)
       if (undecided?.length === kept.requests?.length) return { ...kept, isKept: true }
       return this.#obtainNew(undecided, signal)
     }
     // Another process may have requested scopes since.
     const requests = ((await this.#cache?.load()) ?? kept)?.requests
-    if (renew) await this.#cache?.save(undefined)
+    if (renew === 'refused') await this.#cache?.save(undefined)
     return this.#obtainNew(requests, signal)
   }
 
   async #obtainNew(requests: AccessToken['requests'], signal: AbortSignal): Promise<Access> {
     const askedAt = this.#now()
-    const { access_token: token, expires_in, scope } = await this.#logIn(signal)
-    const lifeMs = expires_in * 1_000
-    const expiresAt = askedAt + lifeMs
-    const renewAt = expiresAt - Math.min(RENEW_MS, lifeMs / 5)
-    return { ...(await this.#keep({ token, expiresAt, renewAt, scope, requests })), isKept: false }
+    const answer = await this.#logIn(signal)
+    return { ...(await this.#keep(accessTokenOf(answer, askedAt, requests))), isKept: false }
   }
 
   async #keep(token: AccessToken): Promise<AccessToken> {

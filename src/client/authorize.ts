@@ -52,10 +52,19 @@ async function withLogin<R>(
   try {
     return await sendWith(`Bearer ${first.token}`)
   } catch (error) {
-    if (isScopeRefusal(error) ? !first.isKept : !isLoginRefusal(error)) throw error
-    const second = await tokens.replace(first, call.signal)
-    // The server would refuse, and record, the same scopes again.
-    if (isScopeRefusal(error) && second.scope === first.scope) throw error
+    if (isScopeRefusal(error)) {
+      if (!first.isKept) throw error
+      // Without another login, as for a workload whose one token is used up, the refusal of the scope is what matters.
+      const more = await tokens.replace(first, 'scopes', call.signal).catch(() => {
+        call.signal?.throwIfAborted()
+        throw error
+      })
+      // The server would refuse, and record, the same scopes again.
+      if (more.scope === first.scope) throw error
+      return sendWith(`Bearer ${more.token}`)
+    }
+    if (!isLoginRefusal(error)) throw error
+    const second = await tokens.replace(first, 'refused', call.signal)
     return sendWith(`Bearer ${second.token}`)
   }
 }

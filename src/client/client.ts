@@ -176,6 +176,10 @@ function selfCalls(authorizer: Authorizer) {
     /** A request of the agent for more scopes, and what became of it. */
     scopeRequest: (id: string, options: CallOptions = {}) =>
       request('GET /v1/request/:id', { id, ...options }),
+    /** Ends a login by an identity, and what it issued; the agent, too, if it has no other login. */
+    logOut: async (options: CallOptions = {}): Promise<void> => {
+      await authorizer.call({ method: 'DELETE', path: '/v1/login', retry: 'unsent', ...options })
+    },
     /** Deletes the agent and revokes all its credentials. */
     deleteSelf: (options: CallOptions = {}) => request('DELETE /v1/self', { retry: 'unsent', ...options }),
   }

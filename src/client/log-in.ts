@@ -17,7 +17,15 @@ export type Auth =
       /** The issuer of the server. If absent, the client asks the server, whose issuer must be its address. */
       readonly issuer?: string | undefined
     }
+  | {
+      /** A workload shows a token that somebody else signed, and keeps no secret of the server. */
+      readonly kind: 'identity'
+      /** A JWT for this server. Called for each request for an access token, because a JWT may be good once. */
+      readonly token: (options: CallOptions) => Promise<string>
+    }
   | { readonly kind: 'none' }
+
+type ProvingAuth = Extract<Auth, { kind: 'client_secret' | 'private_key_jwt' | 'identity' }>
 
 /** What to ask the token endpoint for; by default all scopes, for this server. */
 export interface TokenRequest {
@@ -38,16 +46,15 @@ export async function logIn(
   request: TokenRequest,
   options: CallOptions,
 ): Promise<TokenAnswer> {
-  if (auth.kind !== 'client_secret' && auth.kind !== 'private_key_jwt') {
+  if (auth.kind === 'bearer' || auth.kind === 'none') {
     const message =
-      'The token endpoint needs a client secret or an enrolled key; a plain token is not enough.'
+      'The token endpoint needs a client secret, an enrolled key or an identity; a plain token is not enough.'
     throw new MayflyError({ code: 'invalid_client', status: 0, message })
   }
   const issuer = auth.kind === 'private_key_jwt' ? (auth.issuer ?? (await askIssuer(sender, options))) : ''
   const ask = async (clock: () => number) => {
     const form = async () => ({
-      grant_type: 'client_credentials',
-      ...(await proofOf(auth, issuer, clock)),
+      ...(await grantOf(auth, issuer, clock, options)),
       ...(request.scopes === undefined ? {} : { scope: request.scopes.join(' ') }),
       ...(request.audience === undefined ? {} : { audience: request.audience }),
     })
@@ -82,16 +89,31 @@ async function askIssuer(sender: Sender, options: CallOptions): Promise<string> 
   throw new MayflyError({ code: 'unexpected_reply', status: 200, message })
 }
 
-async function proofOf(
-  auth: Extract<Auth, { clientId: string }>,
+async function grantOf(
+  auth: ProvingAuth,
   issuer: string,
   now: () => number,
+  options: CallOptions,
 ): Promise<Record<string, string>> {
-  if (auth.kind === 'client_secret') return { client_id: auth.clientId, client_secret: auth.clientSecret }
-  const claims = { clientId: auth.clientId, audience: issuer, nowMs: now() }
-  return {
-    client_id: auth.clientId,
-    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: await signAssertion(auth.privateJwk, claims),
+  const grant_type = 'client_credentials'
+  switch (auth.kind) {
+    case 'client_secret':
+      return { grant_type, client_id: auth.clientId, client_secret: auth.clientSecret }
+    case 'private_key_jwt': {
+      const claims = { clientId: auth.clientId, audience: issuer, nowMs: now() }
+      return {
+        grant_type,
+        client_id: auth.clientId,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: await signAssertion(auth.privateJwk, claims),
+      }
+    }
+    case 'identity':
+      // RFC 8693 §2.1.
+      return {
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: await auth.token(options),
+        subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      }
   }
 }

@@ -20,12 +20,10 @@ export interface TransportReply {
 export const MAX_REPLY_BYTES = 32 * 1024 * 1024
 
 /** Ends a reply that would fill the memory; the client does not ask for it again. */
-export function replyTooLarge(status: number): MayflyError {
-  return new MayflyError({
-    code: 'unexpected_reply',
-    status,
-    message: `The answer is larger than ${MAX_REPLY_BYTES / 1024 / 1024} MiB.`,
-  })
+export function replyTooLarge(status: number, maxBytes = MAX_REPLY_BYTES): MayflyError {
+  const MiB = 1024 * 1024
+  const most = maxBytes < MiB ? `${maxBytes / 1024} KiB` : `${maxBytes / MiB} MiB`
+  return new MayflyError({ code: 'unexpected_reply', status, message: `The answer is larger than ${most}.` })
 }
 
 /**

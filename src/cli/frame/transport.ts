@@ -19,6 +19,8 @@ export interface TransportOptions {
   readonly proxy?: Agent | undefined
   /** Opens a connection without TLS. Rejects for one over which nothing may be sent. */
   readonly connect?: (options: NetConnectOpts) => Promise<Socket>
+  /** Of a reply; `MAX_REPLY_BYTES` by default. */
+  readonly maxBytes?: number
 }
 
 /** A transport over `node:http`, which starts faster than `fetch` and supports unix sockets and private authorities. */
@@ -26,7 +28,7 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
   // An import would load all of node:http at once, fetch included, which takes twice as long as starting Node.
   const { Agent, request: requestHttp } = process.getBuiltinModule('node:http')
   const agent = new Agent({ keepAlive: true })
-  const { connect } = options
+  const { connect, maxBytes = MAX_REPLY_BYTES } = options
   if (connect !== undefined)
     agent.createConnection = (to, done) => {
       connect(to as NetConnectOpts).then(
@@ -44,13 +46,16 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
     }
     if (options.socketPath !== undefined) {
       const { socketPath } = options
-      return exchange(requestHttp(url, { ...target, agent, socketPath }), request, `unix:${socketPath}`)
+      const outgoing = requestHttp(url, { ...target, agent, socketPath })
+      return exchange(outgoing, request, { server: `unix:${socketPath}`, maxBytes })
     }
-    if (url.protocol === 'http:') return exchange(requestHttp(url, { ...target, agent }), request, url.origin)
+    if (url.protocol === 'http:')
+      return exchange(requestHttp(url, { ...target, agent }), request, { server: url.origin, maxBytes })
     const { request: requestHttps } = process.getBuiltinModule('node:https')
     const { ca, proxy } = options
     const outgoing = requestHttps(url, { ...target, ca, agent: proxy })
-    return exchange(outgoing, request, proxy === undefined ? url.origin : `${url.origin}${WITH_PROXY}`)
+    const server = proxy === undefined ? url.origin : `${url.origin}${WITH_PROXY}`
+    return exchange(outgoing, request, { server, maxBytes })
   }
 }
 
@@ -60,7 +65,7 @@ const lengthOf = (body: string | undefined) =>
 function exchange(
   outgoing: ClientRequest,
   { body, signal, timeoutMs }: TransportRequest,
-  server: string,
+  { server, maxBytes }: { readonly server: string; readonly maxBytes: number },
 ): Promise<TransportReply> {
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown) => {
@@ -77,7 +82,7 @@ function exchange(
     signal?.addEventListener('abort', stop, { once: true })
     outgoing.on('error', fail)
     outgoing.on('response', (incoming) => {
-      read(incoming).then(resolve, fail)
+      read(incoming, maxBytes).then(resolve, fail)
     })
     // Nobody asked for another protocol (101). Node would close the connection, and nothing else would happen.
     outgoing.on('upgrade', ({ statusCode = 0 }, socket) => {
@@ -93,7 +98,7 @@ function exchange(
 }
 
 /** By events: an iterator takes longer to start than a reply to arrive. */
-function read(incoming: IncomingMessage): Promise<TransportReply> {
+function read(incoming: IncomingMessage, maxBytes: number): Promise<TransportReply> {
   const { statusCode = 0, headers } = incoming
   const chunks: Buffer[] = []
   let size = 0
@@ -104,7 +109,7 @@ function read(incoming: IncomingMessage): Promise<TransportReply> {
   return new Promise((resolve, reject) => {
     incoming.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > MAX_REPLY_BYTES) incoming.destroy(replyTooLarge(statusCode))
+      if (size > maxBytes) incoming.destroy(replyTooLarge(statusCode, maxBytes))
       else chunks.push(chunk)
     })
     incoming.on('error', reject)
