@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { RecipeSchema } from '../src/backends/http/schema.ts'
+import { IdentitySchema, PlatformSchema } from '../src/config/identity-schema.ts'
 import { ReceiverSchema } from '../src/config/notify-schema.ts'
 import { PolicySchema } from '../src/config/policy-schema.ts'
 import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
@@ -43,11 +44,17 @@ export function renderConfigPage(): string {
     ),
     '## Policies',
     `${descriptionOf('policies')} Policies can only be in the file, under \`policies\`. The server does not start with a faulty policy. [Approve agents by policy](../guides/enrollment-policies.md) has an example.`,
-    table(['Key', 'Meaning', 'Required'], policyRows()),
+    table(['Key', 'Meaning', 'Required'], keyRows(PolicySchema)),
     'A policy never approves scopes that begin with `admin`. An agent that asks for no scopes gets those of the policy. An agent that asks for scopes gets exactly these if the policy covers all of them; otherwise the request waits for an administrator.',
     '## Receivers of notifications',
     `${descriptionOf('notify')} They can only be in the file, under \`notify\`; each has a \`name\` and one of \`webhook\`, \`smtp\` and \`slack\`. [Notifications](../operations/notifications.md) has an example.`,
     table(['Key', 'Meaning', 'Required'], receiverRows()),
+    '## Identities',
+    `${descriptionOf('identities')} They can only be in the file, under \`identities\`. An entry has exactly one of \`issuer\`, \`issuer_pattern\` and \`trust_domain\`, and exactly one of \`subject\` and \`subject_pattern\`. Patterns have the syntax of [RE2](https://github.com/google/re2/wiki/Syntax) and are compared over the whole value. A token that two entries match is refused. The server does not start with a faulty entry: \`mayfly identity check\` finds the faults before, \`mayfly identity add\` writes an entry, and \`mayfly identity test\` says which entry takes a token. [Keyless login in CI](../guides/ci.md) has examples.`,
+    table(['Key', 'Meaning', 'Required'], keyRows(IdentitySchema)),
+    '## Platforms',
+    `${descriptionOf('platforms')} They can only be in the file, under \`platforms\`. [Hosted agents](../guides/hosted-agents.md) has an example.`,
+    table(['Key', 'Meaning', 'Required'], keyRows(PlatformSchema)),
     '## Example',
     EXAMPLE,
   ].join('\n\n')}\n`
@@ -96,13 +103,14 @@ function receiverRows(): string[][] {
   return [['`name`', String((name as { description?: string }).description), 'yes'], ...rows]
 }
 
-function policyRows(): string[][] {
-  const needed: readonly string[] = PolicySchema.required
-  return Object.entries(PolicySchema.properties).map(([key, schema]) => [
-    `\`${key}\``,
-    String((schema as { description?: string }).description),
-    needed.includes(key) ? 'yes' : '',
-  ])
+function keyRows(schema: { readonly required: readonly string[]; readonly properties: object }): string[][] {
+  return Object.entries(schema.properties).map(
+    ([key, { description }]: [string, { description?: string }]) => [
+      `\`${key}\``,
+      String(description),
+      schema.required.includes(key) ? 'yes' : '',
+    ],
+  )
 }
 
 function descriptionOf(path: string): string {

@@ -162,10 +162,10 @@ export const PendingEnrollment = Field.shown('PendingEnrollment', {
   id: enrollmentId,
   name: Field.text('Name of the agent.', 'ci-build'),
   type: Field.oneOf(
-    ['enroll', 'amendment'],
-    '`enroll`: somebody wants to become an agent. `amendment`: an agent wants more scopes.',
+    ['enroll', 'amendment', 'claim'],
+    '`enroll`: somebody wants to become an agent. `amendment`: an agent wants more scopes. `claim`: an agent of a platform came in without rights; `metadata` has `platform`, `issuer`, `subject` and the `claims` of its token.',
   ),
-  scopes: Field.shownScopes('The requested scopes; once approved, those that were granted.'),
+  scopes: Field.shownScopes('The requested scopes, none of a claim; once approved, those that were granted.'),
   public_key_fingerprint: Field.nullable(
     Field.text('RFC 7638 thumbprint of the enrolled key.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
   ),
@@ -210,7 +210,7 @@ export const PendingEnrollment = Field.shown('PendingEnrollment', {
 })
 
 export const Approve = Field.sent('Approval', {
-  scopes: Type.Optional(Field.scopes('What to grant; default: what was requested.')),
+  scopes: Type.Optional(Field.scopes('What to grant; default: what was requested. Required for a claim.')),
   expires_in: Type.Optional(
     Field.lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
   ),

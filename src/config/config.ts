@@ -1,3 +1,4 @@
+import type { Identity, Platform } from '../domain/identity/identity.ts'
 import type { Secret } from '../domain/secret.ts'
 import type { ConfiguredReceiver } from './notify.ts'
 import type { SETTINGS } from './settings.ts'
@@ -41,6 +42,8 @@ type Combined =
   | 'pluginEnv'
   | 'notify'
   | 'sso'
+  | 'identities'
+  | 'platforms'
 
 /** The configuration, checked. `…Ms` is milliseconds; a retention of 0 keeps everything. */
 export interface Config extends Omit<Values, Combined> {
@@ -59,4 +62,8 @@ export interface Config extends Omit<Values, Combined> {
   readonly notify: readonly ConfiguredReceiver[]
   /** The providers of single sign-on. */
   readonly sso: readonly ConfiguredSso[]
+  /** Whose tokens workloads log in with. */
+  readonly identities: readonly Identity[]
+  /** Whose agents enter without rights. */
+  readonly platforms: readonly Platform[]
 }

@@ -1,6 +1,9 @@
 import { Type } from 'typebox'
+import { checkIdentities, type IdentityEntry } from './identities.ts'
+import { IdentitySchema, PlatformSchema } from './identity-schema.ts'
 import { checkReceivers, type ReceiverEntry } from './notify.ts'
 import { ReceiverSchema } from './notify-schema.ts'
+import { checkPlatforms, type PlatformEntry } from './platforms.ts'
 import { compilePolicies, type PolicyEntry } from './policies.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { type Meta, setting } from './setting.ts'
@@ -47,5 +50,33 @@ const sso = setting(
   (entries: readonly SsoEntry[], report) => checkSso(entries, report),
 )
 
+const identitiesMeta = {
+  description:
+    'Whose tokens workloads log in with, and what agents they become: continuous integration, pods and machines keep no secret of this server.',
+  default: [],
+  'x-reload': true,
+  'x-shared': true,
+  'x-sources': ['file'],
+} as const satisfies Meta
+const identities = setting(
+  identitiesMeta,
+  Type.Array(IdentitySchema, { ...identitiesMeta, maxItems: 500 }),
+  (entries: readonly IdentityEntry[], report) => checkIdentities(entries, report),
+)
+
+const platformsMeta = {
+  description:
+    'Platforms of hosted agents (Workload Authorization Grant): each agent that one signs for enters without rights.',
+  default: [],
+  'x-reload': true,
+  'x-shared': true,
+  'x-sources': ['file'],
+} as const satisfies Meta
+const platforms = setting(
+  platformsMeta,
+  Type.Array(PlatformSchema, { ...platformsMeta, maxItems: 100 }),
+  (entries: readonly PlatformEntry[], report) => checkPlatforms(entries, report),
+)
+
 /** The settings that are lists of entries, each with fields of its own. */
-export const ENTRIES = { policies, notify, sso }
+export const ENTRIES = { policies, notify, sso, identities, platforms }

@@ -25,6 +25,8 @@ test('returns the defaults when no source has a value', async () => {
     policies: [],
     notify: [],
     sso: [],
+    identities: [],
+    platforms: [],
     tokenFailuresPerMinute: 10,
     tokensPerMinute: 600,
     enrollmentsPerMinute: 10,

@@ -19,6 +19,7 @@ import {
   gatherFlags,
 } from './sources.ts'
 import { readSso } from './sso.ts'
+import { readTrusted } from './trusted.ts'
 import { defaultSigningDomain, hasPassword, parseDatabaseUrl } from './values.ts'
 
 export interface LoadOptions extends ReadFiles {
@@ -148,11 +149,14 @@ async function buildConfig(reader: Reader, { readFile, env }: LoadOptions): Prom
     masterKey: chooseMasterKey(reader, values),
     notify: await readReceivers(values.notify, readFile, placedIn(reader, 'notify')),
     sso: await readSso(values.sso, readFile, placedIn(reader, 'sso')),
+    ...(await readTrusted(values, [issuer, ...values.previousIssuers], readFile, (list, ...fault) =>
+      placedIn(reader, list)(...fault),
+    )),
   }
 }
 
 /** Faults of one entry of a list, which its name places. */
-function placedIn(reader: Reader, path: 'notify' | 'sso') {
+function placedIn(reader: Reader, path: 'notify' | 'sso' | 'identities' | 'platforms') {
   const wire = reader.entry(path)?.wire
   const names = Array.isArray(wire) ? wire.map((one: { readonly name: string }) => one.name) : []
   return (name: string, inner: readonly (string | number)[], message: string) =>

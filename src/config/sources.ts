@@ -5,6 +5,7 @@ import { isObject } from '../domain/formats/json.ts'
 import { faultsOf, type SchemaFault } from '../domain/formats/schema-faults.ts'
 import { didYouMean } from '../domain/formats/suggest.ts'
 import type { ConfigFile, Path } from '../files/yaml-file.ts'
+import { IdentitySchema, PlatformSchema } from './identity-schema.ts'
 import { ReceiverSchema } from './notify-schema.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field, namesIn, SECTIONS } from './schema.ts'
@@ -166,13 +167,15 @@ export function checkShape(entry: Entry): Fault[] {
 /** The keys that may be meant by one that is unknown, of the settings that are lists of objects. */
 const KEYS_OF: Readonly<Record<string, () => string[]>> = {
   policies: () => Object.keys(PolicySchema.properties),
+  identities: () => [...Object.keys(IdentitySchema.properties), 'url', 'token_file', 'pattern'],
+  platforms: () => [...Object.keys(PlatformSchema.properties), 'claim', 'value'],
   notify: () => [
     ...Object.keys(ReceiverSchema.properties),
     ...['url', 'secret_file', 'from', 'to', 'password_file', 'url_file', 'local'],
   ],
 }
 
-function reasonOf({ keyword, choices, fields, reason }: SchemaFault): string {
+function reasonOf({ keyword, path, choices, fields, reason }: SchemaFault): string {
   switch (keyword) {
     case 'type':
       return reason === 'must be boolean'
@@ -185,7 +188,10 @@ function reasonOf({ keyword, choices, fields, reason }: SchemaFault): string {
     case 'minLength':
       return 'must not be empty'
     case 'anyOf':
-      return 'must be text or a list of words'
+      // Of the claims of `identities`, or of a command.
+      return path.includes('claims')
+        ? 'must be text in quotes, such as "true" or "123", or {pattern: …}'
+        : 'must be text or a list of words'
     default:
       return reason
   }

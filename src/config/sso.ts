@@ -1,4 +1,3 @@
-import { createSecureContext } from 'node:tls'
 import type { Static } from 'typebox'
 import { InvalidValue, quote } from '../domain/fault.ts'
 import { isLoopbackHost } from '../domain/network/loopback.ts'
@@ -6,6 +5,7 @@ import type { SsoGroup } from '../domain/people/sso.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
 import { Secret } from '../domain/secret.ts'
 import { type ReadFile, readSecret } from '../files/read-secret.ts'
+import { requireCertificates } from './key-source.ts'
 import type { SsoSchema } from './sso-schema.ts'
 
 export type SsoEntry = Static<typeof SsoSchema>
@@ -147,13 +147,4 @@ export async function readSso(
       return { ...rest, clientSecret, ca: ca?.reveal() }
     }),
   )
-}
-
-function requireCertificates(text: string): void {
-  try {
-    if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error('none')
-    createSecureContext({ ca: text })
-  } catch {
-    throw new InvalidValue('the file holds no certificates in PEM')
-  }
 }

@@ -1,16 +1,25 @@
+import { ID_PREFIX } from './ids.ts'
+
 export type EnrollmentStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
-/** A request to become an agent, or by an agent for more scopes. Times in epoch ms. */
+/**
+ * `enroll`: a request to become an agent. `amendment`: by an agent, for more scopes. `claim`: nobody asked; an agent of a platform
+ * came in without rights.
+ */
+export type EnrollmentType = 'enroll' | 'amendment' | 'claim'
+
+/** What waits for a decision, or did. Times in epoch ms. */
 export interface Enrollment {
   readonly id: string
-  readonly type: 'enroll' | 'amendment'
+  readonly type: EnrollmentType
   readonly name: string
-  /** The agent that asks for more, or the agent made by an approval. */
+  /** The agent that asks for more or is to get some, or the agent made by an approval. */
   readonly agentId: string | null
   /** The requested scopes; once approved, the granted ones. */
   readonly scopes: readonly string[]
   readonly publicJwk: Readonly<Record<string, unknown>> | null
   readonly fingerprint: string | null
+  /** What it says of itself; of a claim `ClaimMetadata`. */
   readonly metadata: Readonly<Record<string, unknown>> | null
   readonly reason: string | null
   /** Lifetime of the agent or of the extra scopes. */
@@ -56,4 +65,9 @@ export function enrollmentStatusAt(enrollment: Enrollment, now: number): Enrollm
   if (status === 'pending') return expiresAt <= now ? 'expired' : 'pending'
   if (status === 'approved') return collectUntil !== null && collectUntil <= now ? 'expired' : 'approved'
   return status
+}
+
+/** An agent has one claim at most, which is found by the id of the agent. */
+export function claimIdOf(agentId: string): string {
+  return ID_PREFIX.enrollment + agentId.slice(ID_PREFIX.agent.length)
 }

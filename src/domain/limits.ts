@@ -59,6 +59,12 @@ export const ENROLLMENTS_PER_MINUTE = 10
 /** Proven polls per minute and enrollment; waiting requests for more scopes per agent. */
 export const POLLS_PER_MINUTE = 120
 export const MAX_REQUESTS_PER_AGENT = 10
+/** Agents of a platform end this long after their last login: with rights, and without. */
+export const PLATFORM_AGENT_MS = 30 * DAY_MS
+export const UNCLAIMED_AGENT_MS = DAY_MS
+/** How long an agent that goes on logging in waits in the inbox, and how many of one platform. */
+export const CLAIM_MS = 30 * DAY_MS
+export const MAX_PENDING_CLAIMS = 1_000
 /** Largest difference between the time of a proof of possession and ours. */
 export const PROOF_AGE_MS = MINUTE_MS
 

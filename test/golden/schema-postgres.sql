@@ -311,10 +311,12 @@ CREATE INDEX credentials_settled ON public.credentials USING btree (settled_at) 
 CREATE INDEX credentials_stuck ON public.credentials USING btree (backend_uid, id) WHERE (stuck_at IS NOT NULL);
 CREATE INDEX credentials_unsettled ON public.credentials USING btree (backend_uid, id) WHERE (state = ANY (ARRAY['pending'::text, 'revoking'::text]));
 CREATE INDEX enrollments_agent ON public.enrollments USING btree (agent_id, id) WHERE ((agent_id IS NOT NULL) AND (status = 'pending'::text));
+CREATE INDEX enrollments_claims ON public.enrollments USING btree (name) WHERE ((status = 'pending'::text) AND (type = 'claim'::text));
 CREATE INDEX enrollments_collect ON public.enrollments USING btree (collect_until) WHERE (collect_until IS NOT NULL);
 CREATE INDEX enrollments_erase ON public.enrollments USING btree (erase_at) WHERE (erase_at IS NOT NULL);
 CREATE UNIQUE INDEX enrollments_pkey ON public.enrollments USING btree (id);
 CREATE INDEX enrollments_status ON public.enrollments USING btree (status, id);
+CREATE INDEX enrollments_undecided ON public.enrollments USING btree (expires_at) WHERE (status = 'pending'::text);
 CREATE INDEX idempotency_erase ON public.idempotency USING btree (erase_at) WHERE (reply IS NOT NULL);
 CREATE INDEX idempotency_expiry ON public.idempotency USING btree (expires_at);
 CREATE UNIQUE INDEX idempotency_pkey ON public.idempotency USING btree (agent_id, key_hash);

@@ -341,9 +341,11 @@ CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
 CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');
 CREATE INDEX enrollments_agent ON enrollments (agent_id, id) WHERE agent_id IS NOT NULL AND status = 'pending';
+CREATE INDEX enrollments_claims ON enrollments (name) WHERE status = 'pending' AND type = 'claim';
 CREATE INDEX enrollments_collect ON enrollments (collect_until) WHERE collect_until IS NOT NULL;
 CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT NULL;
 CREATE INDEX enrollments_status ON enrollments (status, id);
+CREATE INDEX enrollments_undecided ON enrollments (expires_at) WHERE status = 'pending';
 CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
 CREATE INDEX logins_agent ON logins (agent_id, expires_at);

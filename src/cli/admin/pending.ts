@@ -26,12 +26,18 @@ export const PENDING_HEADING = ['ID', 'TYPE', 'NAME', 'SCOPES', 'FROM', 'REQUEST
 
 export const pendingCells = (row: PendingEnrollment, now: number): readonly string[] => [
   row.id,
-  row.type === 'enroll' ? 'enrollment' : 'more scopes',
+  row.type === 'enroll' ? 'enrollment' : row.type === 'claim' ? 'claim' : 'more scopes',
   row.name,
-  row.scopes.join(' '),
+  row.type === 'claim' && row.scopes.length === 0 ? `(none) ${subjectOf(row)}` : row.scopes.join(' '),
   row.ip_address ?? '',
   relative(row.created_at, now),
 ]
+
+/** Whom the token of an agent of a platform names: any text. */
+function subjectOf({ metadata }: PendingEnrollment): string {
+  const subject = metadata?.['subject']
+  return typeof subject === 'string' ? subject : ''
+}
 
 /** Finds a request that is still pending. Throws `CliError`. */
 async function findUndecided(client: Client, id: string): Promise<PendingEnrollment> {
@@ -52,11 +58,16 @@ async function findUndecided(client: Client, id: string): Promise<PendingEnrollm
   )
 }
 
+function typeInWords({ type }: PendingEnrollment): string {
+  if (type === 'claim') return 'claim: an agent of a platform, without rights'
+  return type === 'enroll' ? 'enrollment of a new agent' : 'more scopes for an agent'
+}
+
 /** A request as text. The administrator compares the fingerprint with the one that the agent shows. */
 export function describePending(request: PendingEnrollment, now: number): string {
   return listing({
     id: request.id,
-    type: request.type === 'enroll' ? 'enrollment of a new agent' : 'more scopes for an agent',
+    type: typeInWords(request),
     name: request.name,
     'name taken':
       request.name_taken === true ? 'by another agent: approve with --replace, or reject' : undefined,
@@ -67,7 +78,7 @@ export function describePending(request: PendingEnrollment, now: number): string
     reason: request.reason,
     'why pending': request.note,
     warnings: request.warnings?.join(' '),
-    metadata: request.metadata === null ? undefined : JSON.stringify(request.metadata),
+    ...describeMetadata(request),
     from: request.ip_address ?? undefined,
     requested: relative(request.created_at, now),
     expires: request.status === 'pending' ? relative(request.expires_at, now) : undefined,
@@ -76,6 +87,19 @@ export function describePending(request: PendingEnrollment, now: number): string
     decided: request.decided_at === undefined ? undefined : relative(request.decided_at, now),
     note: request.decision_note,
   })
+}
+
+function describeMetadata({ type, metadata }: PendingEnrollment): Record<string, string | undefined> {
+  if (metadata === null) return {}
+  if (type !== 'claim') return { metadata: JSON.stringify(metadata) }
+  const { platform, issuer, subject, claims, claims_left_out: leftOut } = metadata
+  return {
+    platform: String(platform),
+    issuer: String(issuer),
+    subject: String(subject),
+    claims: JSON.stringify(claims),
+    'claims left out': leftOut === undefined ? undefined : String(leftOut),
+  }
 }
 
 /** What an approval of all requested scopes would change, and what the caller lacks for it. */

@@ -23,7 +23,7 @@ type Options = ValuesOf<typeof OPTIONS>
 
 export const verb = defineVerb({
   description:
-    'Shows an enrollment or a request for more scopes, asks for confirmation, and approves it. At a terminal, it offers a choice if you give neither id nor name. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
+    'Shows an enrollment, a request for more scopes or the claim of an agent of a platform, asks for confirmation, and approves it. A claim gets the scopes that you name with --scope. At a terminal, it offers a choice if you give neither id nor name. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
   arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
   options: OPTIONS,
   examples: {
@@ -40,6 +40,7 @@ export const verb = defineVerb({
     if (options.fingerprint !== undefined) checkFingerprint(request, options.fingerprint)
     else if (options.yes === true) checkIdentified(request, given)
     const { scope, expiresIn, note, audience, replace } = options
+    if (request.type === 'claim' && scope === undefined) throw asksForNothing(request)
     if (request.name_taken === true && replace !== true) throw nameTaken(request)
     if (options.yes !== true) {
       context.out.note(describePending(request, context.now()))
@@ -68,7 +69,7 @@ function checkIdentified({ type, name }: PendingEnrollment, given: string | unde
 }
 
 function checkFingerprint({ public_key_fingerprint: actual }: PendingEnrollment, expected: string): void {
-  if (actual === null) throw usage('A request for more scopes has no key.', 'Omit --fingerprint.')
+  if (actual === null) throw usage('This request has no key.', 'Omit --fingerprint.')
   if (actual !== expected.trim())
     throw new CliError(
       'fingerprint_mismatch',
@@ -78,6 +79,13 @@ function checkFingerprint({ public_key_fingerprint: actual }: PendingEnrollment,
         hint: 'Nothing was approved. Reject it unless you know whose key it is.',
       },
     )
+}
+
+function asksForNothing({ id }: PendingEnrollment): CliError {
+  return usage(
+    'An agent of a platform asks for no scopes.',
+    `Look at it with \`mayfly pending ${shellWord(id)}\`, and say with --scope what you give it.`,
+  )
 }
 
 function nameTaken({ id: given, name }: PendingEnrollment): CliError {
@@ -92,7 +100,8 @@ function question(request: PendingEnrollment, { scope, expiresIn, replace }: Opt
     replace === true && request.name_taken === true
       ? `Delete the agent ${request.name}, and approve`
       : 'Approve'
-  const scopes = scope === undefined ? '' : ` with ${scope.join(', ')} instead`
+  const scopes =
+    scope === undefined ? '' : ` with ${scope.join(', ')}${request.type === 'claim' ? '' : ' instead'}`
   const time = expiresIn === undefined ? '' : ` for ${expiresIn}`
   return `${first} ${request.name}${scopes}${time}?`
 }

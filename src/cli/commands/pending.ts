@@ -9,7 +9,7 @@ import { openAdminClient } from '../session/admin.ts'
 
 export const verb = defineVerb({
   description:
-    'Lists pending enrollments and requests for more scopes, oldest first. With an id, shows one in full.',
+    'Lists pending enrollments, requests for more scopes and claims (agents of platforms without rights), oldest first. With an id, shows one in full.',
   arguments: [{ name: '[id]', description: 'an enrollment or a request', values: 'requests' }],
   options: {
     status: choice('<status>', 'list those with another status', [

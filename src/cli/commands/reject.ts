@@ -12,7 +12,7 @@ import { openAdminClient } from '../session/admin.ts'
 
 export const verb = defineVerb({
   description:
-    'Rejects an enrollment or a request for more scopes. The agent sees the reason. At a terminal, it offers a choice if you give neither id nor name. With --from, it rejects all pending enrollments that came from an address or a network.',
+    'Rejects an enrollment, a request for more scopes or a claim; the agent of a claim stays without rights. Whoever asked sees the reason. At a terminal, it offers a choice if you give neither id nor name. With --from, it rejects all pending enrollments that came from an address or a network.',
   arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
   options: {
     reason: text('<text>', 'shown to the agent'),

@@ -3,7 +3,7 @@ import { identityOf } from '../../domain/identity/agent-identity.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentSettings } from '../../store/tables/agents.ts'
-import { audit, traceOf } from '../audit/entry.ts'
+import { actorId, audit, traceOf } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import { requireConfirmed, requireConfirmedScopes } from '../confirm.ts'
@@ -17,7 +17,14 @@ import { requireAllHeld, requireAudiences, requireHeld } from './create-agent.ts
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
 import { type AgentView, viewOne } from './list-agents.ts'
 import { type Beyond, findBeyond, type OutOfScope, REVOKED_AT_ONCE, revokeInSlices } from './out-of-scope.ts'
-import { checkScopeChanges, planScopes, type ScopeChanges, type ScopePlan, stillHeld } from './plan-scopes.ts'
+import {
+  checkScopeChanges,
+  planBesideMapping,
+  planScopes,
+  type ScopeChanges,
+  type ScopePlan,
+  stillHeld,
+} from './plan-scopes.ts'
 
 /** Undefined fields stay as they are. */
 export interface AgentChanges extends ScopeChanges, ExpiryChanges {
@@ -101,7 +108,9 @@ function checkForm(changes: AgentChanges): void {
  */
 async function decide(core: Core, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
   const { agent } = before
-  const scopes = planScopes(before, changes)
+  const isOfPlatform = identityOf(agent)?.kind === 'platform'
+  const fresh = { id: core.ids.body(), createdAt: core.store.now() }
+  const scopes = isOfPlatform ? planBesideMapping(before, changes, fresh) : planScopes(before, changes)
   requireOwnScopes(agent, scopes)
   const expiresAt = decideExpiry(core, agent, changes)
   const until = expiresAt ?? Number.POSITIVE_INFINITY
@@ -156,7 +165,7 @@ async function store(core: Core, actor: Actor, plan: Plan, revoked: Beyond | und
     ...whileUnchanged(actor),
     ...agents.change(agent, settings),
     ...(revoked === undefined ? [] : [agents.requireNoOther(agent.id, revoked.living, now)]),
-    ...grantSteps(core, plan),
+    ...grantSteps(core, actor, plan),
     ...(ids.length === 0 ? [] : credentials.endSome(ids, 'revoked', now, traceOf(actor))),
     entryOf(core, actor, plan, ids.length),
   ]
@@ -165,12 +174,19 @@ async function store(core: Core, actor: Actor, plan: Plan, revoked: Beyond | und
   return outcome.done
 }
 
-function grantSteps({ store: { agents } }: Core, { before, grants }: Plan): Step[] {
-  return before.grants.flatMap((old) => {
+function grantSteps({ store }: Core, actor: Actor, { agent, before, grants, settings }: Plan): Step[] {
+  const { agents, enrollments } = store
+  const steps = before.grants.flatMap((old) => {
     const left = grants.find(({ id }) => id === old.id)
     if (left === undefined) return [agents.dropGrant(old.id)]
     return left.scopes.length === old.scopes.length ? [] : [agents.setGrantScopes(old.id, left.scopes)]
   })
+  const fresh = grants.filter(({ id }) => !before.grants.some((old) => old.id === id))
+  if (fresh.length === 0) return steps
+  // Whoever gives scopes to an agent of a platform decides its claim.
+  const scopes = heldScopes(settings, grants)
+  const decision = { scopes, decidedAt: store.now(), decidedBy: actorId(actor) }
+  return [...steps, ...fresh.map(agents.insertGrant), enrollments.settleClaim(agent.id, decision)]
 }
 
 /** One entry: what was added and removed, and each setting that changed. */

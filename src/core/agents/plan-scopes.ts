@@ -1,5 +1,5 @@
 import type { AgentGrant } from '../../domain/agent.ts'
-import { invalid } from '../../domain/problems.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, requireScopes } from '../../domain/scope.ts'
 import { heldScopes } from '../held-scopes.ts'
 import type { LivingAgent } from './find-living.ts'
@@ -57,6 +57,25 @@ export function planScopes({ agent, grants }: LivingAgent, changes: ScopeChanges
     added: scopes.filter((scope) => !coversAny(permanent, scope)),
     removed: before.filter((scope) => !now.includes(scope)),
   }
+}
+
+/**
+ * For an agent of a platform, whose own scopes come from the mapping of claims: what it is given beside them is the extra grant
+ * `fresh`. Throws as `planScopes`, and `conflict` for taking what the mapping gives.
+ */
+export function planBesideMapping(
+  { agent, grants }: LivingAgent,
+  changes: ScopeChanges,
+  fresh: Pick<AgentGrant, 'id' | 'createdAt'>,
+): ScopePlan {
+  const plan = planScopes({ agent, grants }, changes)
+  if (!agent.scopes.every((scope) => plan.scopes.includes(scope)))
+    throw new Problem('conflict', {
+      message: 'The mapping of its platform gives the agent a scope that you take: change "platforms".',
+    })
+  const given = plan.scopes.filter((scope) => !agent.scopes.includes(scope))
+  const grant = { ...fresh, agentId: agent.id, scopes: given, expiresAt: null }
+  return { ...plan, scopes: agent.scopes, grants: given.length === 0 ? plan.grants : [...plan.grants, grant] }
 }
 
 /** Sentences about removed scopes that a wider one still grants. */

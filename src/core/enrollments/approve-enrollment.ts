@@ -1,7 +1,7 @@
 import type { AgentGrant } from '../../domain/agent.ts'
 import { formatDuration, requireLifetime } from '../../domain/duration.ts'
 import type { Enrollment } from '../../domain/enrollment.ts'
-import { COLLECT_MS } from '../../domain/limits.ts'
+import { COLLECT_MS, PLATFORM_AGENT_MS } from '../../domain/limits.ts'
 import type { CompiledPolicy } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
@@ -58,11 +58,13 @@ export async function approveEnrollment(
   requireWhole(core, actor)
   const enrollment = await findPending(core, id)
   const approval = await planApproval(core, actor, enrollment, command)
+  if (enrollment.type === 'claim' && approval.scopes.length === 0)
+    throw invalid('"scopes" must name at least one scope: an agent of a platform asks for none.')
   await requireConfirmedScopes(core, actor, approval.scopes)
   // It ends an agent.
   if (approval.isReplacing) await requireConfirmed(core, actor)
   const { agentId } = enrollment
-  return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
+  return agentId === null ? approveAgent(core, approval) : approveGrant(core, approval, agentId)
 }
 
 /** All that is asked of an approval but its confirmation, and that it is still open. Throws as `approveEnrollment` does. */
@@ -83,7 +85,7 @@ export async function planApproval(
   const { agentId } = enrollment
   const isReplacing = command.replace === true
   if (agentId !== null && (isReplacing || command.audiences !== undefined))
-    throw invalid('"replace" and "audiences" are for enrollments; this is a request for more scopes.')
+    throw invalid('"replace" and "audiences" are for enrollments; here the agent is there already.')
   if (isReplacing) requireMayEnd(core, actor)
   const audiences = await requireAudiences(core, actor, [...new Set(command.audiences ?? policy?.audiences)])
   const receiver = agentId === null ? undefined : await core.store.agents.findLiving(agentId)
@@ -167,10 +169,14 @@ async function approveAgent(core: Core, approval: Approval): Promise<Enrollment>
   return { ...enrollment, ...decision }
 }
 
-/** The extra scopes are a grant of their own, so that they can end by themselves. */
-async function approveAmendment(core: Core, approval: Approval, agentId: string): Promise<Enrollment> {
+/**
+ * The extra scopes are a grant of their own, so that they can end by themselves, and so that no mapping of claims takes them. An
+ * agent of a platform has as long as after a login to use the first ones.
+ */
+async function approveGrant(core: Core, approval: Approval, agentId: string): Promise<Enrollment> {
   const { actor, enrollment, scopes, lifetimeMs } = approval
-  const { id, name } = enrollment
+  const { id, name, type } = enrollment
+  const { agents } = core.store
   const decision = decisionOf(core, approval)
   const grant: AgentGrant = {
     id: core.ids.body(),
@@ -184,8 +190,10 @@ async function approveAmendment(core: Core, approval: Approval, agentId: string)
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(actor),
-    ...core.store.agents.touch(agentId),
-    core.store.agents.insertGrant(grant),
+    ...(type === 'claim'
+      ? agents.extend(agentId, decision.decidedAt + PLATFORM_AGENT_MS)
+      : agents.touch(agentId)),
+    agents.insertGrant(grant),
     approvedEntry(core, approval, agent, details),
     audit(core, actor, {
       action: 'agent.scopes_changed',

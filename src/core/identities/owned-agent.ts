@@ -26,6 +26,8 @@ export interface OwnedRights {
   readonly bounds: AgentBounds
 }
 
+export type RightsOf = (living: Agent | undefined, grants: readonly AgentGrant[]) => OwnedRights
+
 /** An agent as it will be after `steps`, which go into the commit of the login. */
 export interface OwnedAgent {
   readonly agent: Agent
@@ -40,26 +42,26 @@ const FRESH = 0.9
 
 /**
  * The agent of this name for another login: made, or brought up to what its entry gives now. One that has expired makes room.
- * `rightsOf` gets the living agent, if there is one. The steps are refused when the agent has changed, or the name has been taken,
+ * `rightsOf` gets the living agent, if there is one, and its living extra grants. The steps are refused when the agent has changed, or the name has been taken,
  * in the meantime: call this again. Throws `IdentityRefused` (`name_taken`) when somebody else has the name.
  */
 export async function ownedAgent(
   core: Parts,
   actor: Actor<undefined>,
   owned: Ownership,
-  rightsOf: (living: Agent | undefined) => OwnedRights,
+  rightsOf: RightsOf,
 ): Promise<OwnedAgent> {
   const known = await core.store.agents.findByName(owned.name)
-  if (known === undefined) return createOwned(core, actor, owned, rightsOf(undefined))
+  if (known === undefined) return createOwned(core, actor, owned, rightsOf(undefined, []))
   if (known.expiresAt !== null && known.expiresAt <= core.store.now()) {
     // The job has not reached it yet.
     const ended = await endSteps(core, SYSTEM, known, 'expired')
-    const made = createOwned(core, actor, owned, rightsOf(undefined))
+    const made = createOwned(core, actor, owned, rightsOf(undefined, []))
     return { ...made, steps: [...ended, ...made.steps] }
   }
   if (!isBoundTo(known, owned))
     throw new IdentityRefused('name_taken', [owned.key.slice(owned.key.indexOf(':') + 1)])
-  return bringUp(core, actor, known, rightsOf(known))
+  return bringUp(core, actor, known, rightsOf)
 }
 
 function isBoundTo({ identity, identityValues: values }: Agent, owned: Ownership): boolean {
@@ -119,10 +121,11 @@ async function bringUp(
   core: Parts,
   actor: Actor<undefined>,
   known: Agent,
-  { scopes, ttlMs, bounds }: OwnedRights,
+  rightsOf: RightsOf,
 ): Promise<OwnedAgent> {
   const now = core.store.now()
   const grants = livingGrants(await core.store.agents.grantsOf(known.id), now)
+  const { scopes, ttlMs, bounds } = rightsOf(known, grants)
   const wanted = [...new Set(scopes)]
   const isExtended = known.expiresAt !== null && known.expiresAt < now + FRESH * ttlMs
   const isRescoped = !isSameSet(known.scopes, wanted)

@@ -149,8 +149,11 @@ function contentOf(last: Told, group: readonly Told[]): Content {
 
 function requests(all: readonly Enrollment[]): Content {
   const [first] = all
-  const what = ({ type }: Enrollment) =>
-    type === 'enroll' ? 'wants to become an agent' : 'wants more scopes'
+  const what = ({ type, metadata }: Enrollment) => {
+    if (type === 'enroll') return 'wants to become an agent'
+    if (type === 'amendment') return 'wants more scopes'
+    return `came in from the platform ${shown(String(metadata?.['platform']))} without rights`
+  }
   const title =
     all.length === 1 && first !== undefined
       ? `${shown(first.name)} ${what(first)}`
@@ -161,7 +164,7 @@ function requests(all: readonly Enrollment[]): Content {
     title,
     lines: [
       ...named.map((one) => {
-        const scopes = one.scopes.length === 0 ? 'no scopes named' : `scopes: ${namesOf(one.scopes)}`
+        const scopes = one.scopes.length > 0 ? `scopes: ${namesOf(one.scopes)}` : nothingNamed(one)
         const reason = one.reason === null ? '' : `; reason given: ${reasonOf(one.reason)}`
         return `${shown(one.name)} ${what(one)} (${scopes}${reason}). mayfly pending ${one.id}`
       }),
@@ -179,6 +182,11 @@ function requests(all: readonly Enrollment[]): Content {
       })),
     },
   }
+}
+
+/** Who signs the tokens of a platform chooses the subject, and may put anything there. */
+function nothingNamed({ type, metadata }: Enrollment): string {
+  return type === 'claim' ? `subject: ${reasonOf(String(metadata?.['subject']))}` : 'no scopes named'
 }
 
 /** An agent may write anything there, its token, too. */

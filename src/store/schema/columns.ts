@@ -156,7 +156,7 @@ export const COLUMNS = {
   },
   enrollments: {
     id: text,
-    /** `enroll` or `amendment`. */
+    /** `enroll`, `amendment` or `claim`. */
     type: text,
     name: text,
     name_key: text,

@@ -176,6 +176,17 @@ function agentSteps(engine: Engine) {
       ),
       { op: 'invalidate', topic: id },
     ],
+    /** As `touch`; one that ends before `until`, epoch ms, ends then. */
+    extend: (id: string, until: number): Step[] => [
+      run(
+        updateLiving(engine, id).set((e) => ({
+          version: e('version', '+', 1),
+          expires_at: e.case().when('expires_at', '<', until).then(until).else(e.ref('expires_at')).end(),
+        })),
+        1,
+      ),
+      { op: 'invalidate', topic: id },
+    ],
     setScopes: (id: string, scopes: readonly string[]): Step =>
       run(updateLiving(engine, id).set({ scopes: JSON.stringify(scopes) }), 1),
     /** Deletes ended agents with everything kept about them. */

@@ -1,4 +1,10 @@
-import type { Enrollment, EnrollmentDecision, EnrollmentStatus } from '../../domain/enrollment.ts'
+import {
+  claimIdOf,
+  type Enrollment,
+  type EnrollmentDecision,
+  type EnrollmentStatus,
+  type EnrollmentType,
+} from '../../domain/enrollment.ts'
 import { lowestIdAt } from '../../domain/ids.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
@@ -16,6 +22,13 @@ function enrollmentReads(engine: Engine) {
   const pendingOf = engine.prepare<EnrollmentRow>(
     "SELECT * FROM enrollments WHERE agent_id = ? AND status = 'pending' ORDER BY id LIMIT 100",
   )
+  const expired = engine.prepare<EnrollmentRow>(
+    "SELECT * FROM enrollments WHERE status = 'pending' AND expires_at <= ? LIMIT ?",
+  )
+  const claimsFrom = engine.prepare<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT name FROM enrollments WHERE status = 'pending' AND type = 'claim'
+      AND name >= ? AND name < ? AND length(name) = ? LIMIT ?) AS some`,
+  )
   const openOf = engine.prepare<EnrollmentRow>(
     [
       "SELECT * FROM enrollments WHERE status = 'pending' AND fingerprint = ?",
@@ -24,7 +37,7 @@ function enrollmentReads(engine: Engine) {
     ].join(' UNION ALL '),
   )
   const all = () => build.selectFrom('enrollments').selectAll()
-  const pendingOfType = (type: Enrollment['type']) =>
+  const pendingOfType = (type: EnrollmentType) =>
     build.selectFrom('enrollments').where('status', '=', 'pending').where('type', '=', type)
   const decoded = async (rows: Promise<EnrollmentRow[]>): Promise<Enrollment[]> =>
     (await rows).map(codecs.enrollments.decode)
@@ -45,7 +58,14 @@ function enrollmentReads(engine: Engine) {
     /** Enrollments of this key that wait for a decision or for collection; each part of the query has an index. */
     openOf: (fingerprint: string): Promise<Enrollment[]> =>
       decoded(openOf([fingerprint, fingerprint, fingerprint])),
-    pendingOf: (agentId: string): Promise<Enrollment[]> => decoded(pendingOf([agentId])),
+    /** What an agent asks for. A claim is nothing that it asks for. */
+    pendingOf: async (agentId: string): Promise<Enrollment[]> =>
+      (await decoded(pendingOf([agentId]))).filter(({ type }) => type !== 'claim'),
+    /** Pending claims whose names are `from`, or more, and less than `to`, and have this length. */
+    countClaims: async (
+      { from, to, length }: { readonly from: string; readonly to: string; readonly length: number },
+      atMost: number,
+    ): Promise<number> => (await claimsFrom([from, to, length, atMost]))[0]?.n ?? 0,
     /** Agents' pending requests for more scopes. */
     countAmendments: (atMost: number): Promise<number> =>
       countRows(engine, pendingOfType('amendment').select('id').limit(atMost)),
@@ -54,12 +74,7 @@ function enrollmentReads(engine: Engine) {
       (
         await read<{ ip_address: string | null }>(pendingOfType('enroll').select('ip_address').limit(atMost))
       ).map((row) => row.ip_address),
-    expired: (now: number, limit: number): Promise<Enrollment[]> =>
-      decoded(
-        read<EnrollmentRow>(
-          all().where('status', '=', 'pending').where('expires_at', '<=', now).limit(limit),
-        ),
-      ),
+    expired: (now: number, limit: number): Promise<Enrollment[]> => decoded(expired([now, limit])),
     /** Ids of enrollments decided before `time` with nothing left to do, oldest first; all were made before `time`. */
     oldestDecided: async (time: number, limit: number): Promise<string[]> => {
       const decided = build
@@ -100,6 +115,21 @@ function decisionSteps({ build }: Engine) {
           .where('id', '=', id)
           .where('status', '=', 'pending'),
         1,
+      ),
+    /** The agent got rights in another way: its claim, if one waits, is decided with that. */
+    settleClaim: (agentId: string, decision: Pick<Enrollment, 'scopes' | 'decidedAt' | 'decidedBy'>): Step =>
+      run(
+        build
+          .updateTable('enrollments')
+          .set({
+            status: 'approved',
+            scopes: JSON.stringify(decision.scopes),
+            decided_at: decision.decidedAt,
+            decided_by: decision.decidedBy,
+          })
+          .where('id', '=', claimIdOf(agentId))
+          .where('status', '=', 'pending'),
+        'any',
       ),
     /** The first proven fetch: the answer is erased at `eraseAt`. */
     collect: (id: string, now: number, eraseAt: number): Step =>

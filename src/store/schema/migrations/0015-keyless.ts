@@ -29,5 +29,8 @@ export function statements(dialect: 'sqlite' | 'postgres'): string[] {
     `ALTER TABLE agents ADD COLUMN identity ${text}`,
     `ALTER TABLE agents ADD COLUMN identity_values ${text}`,
     'CREATE INDEX agents_identity ON agents (identity, id) WHERE ended_at IS NULL AND identity IS NOT NULL',
+    // The claims of a platform, by the beginning of their names; and those that nobody has decided in time.
+    "CREATE INDEX enrollments_claims ON enrollments (name) WHERE status = 'pending' AND type = 'claim'",
+    "CREATE INDEX enrollments_undecided ON enrollments (expires_at) WHERE status = 'pending'",
   ]
 }

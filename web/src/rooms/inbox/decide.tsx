@@ -4,13 +4,14 @@ import { useConfirming } from '../../api/me.ts'
 import { refresh } from '../../api/queries.ts'
 import { admin } from '../../api/request.ts'
 import { Confirm } from '../../ui/confirm.tsx'
-import { CheckField, TextField } from '../../ui/fields.tsx'
+import { CheckField, linesOf, TextField } from '../../ui/fields.tsx'
 import { visible } from '../../ui/hostile.ts'
 import { LifetimeField } from '../../ui/lifetimes.tsx'
 import { Warning } from '../../ui/notes.tsx'
 import { tell } from '../../ui/notices.tsx'
+import { ScopesField } from '../../ui/scopes-field.tsx'
 import { Time } from '../../ui/time.tsx'
-import { approvalOf, type Choice, possible } from './approval.ts'
+import { approvalOf, type Choice, isAdministering, isClaim, possible } from './approval.ts'
 import { Difference } from './difference.tsx'
 
 interface Props {
@@ -34,6 +35,7 @@ interface ApproveProps extends Props {
 export function Approve({ row, isEditing, most, holder, onClose, onDecided }: ApproveProps) {
   const [choice, setChoice] = useState<Choice>(() => ({
     scopes: new Set(isEditing ? possible(row) : row.scopes),
+    given: '',
     lifetime: '',
     note: '',
     isReplacing: false,
@@ -43,18 +45,20 @@ export function Approve({ row, isEditing, most, holder, onClose, onDecided }: Ap
   const refused =
     row.name_taken === true && !choice.isReplacing
       ? 'Say that the other agent is to end.'
-      : !isEnrollment && choice.scopes.size === 0
+      : !isEnrollment && (isClaim(row) ? linesOf(choice.given) : [...choice.scopes]).length === 0
         ? 'Choose at least one scope.'
         : undefined
   return (
     <Confirm
-      title={isEnrollment ? `Approve ${name}?` : `Give ${name} more scopes?`}
+      title={isEnrollment ? `Approve ${name}?` : `Give ${name} ${isClaim(row) ? 'scopes' : 'more scopes'}?`}
       description={
         isEnrollment
           ? 'Whoever holds the key with this fingerprint becomes the agent.'
-          : 'It can use them at once.'
+          : isClaim(row)
+            ? 'Its next login has them.'
+            : 'It can use them at once.'
       }
-      action={isEditing ? 'Approve this much' : 'Approve'}
+      action={isClaim(row) ? 'Give these scopes' : isEditing ? 'Approve this much' : 'Approve'}
       isDanger={false}
       refused={refused}
       onClose={onClose}
@@ -65,7 +69,8 @@ export function Approve({ row, isEditing, most, holder, onClose, onDecided }: Ap
         onDecided()
       }}
     >
-      {isEditing ? (
+      {isClaim(row) && <Given choice={choice} onChange={setChoice} />}
+      {isEditing || isClaim(row) ? (
         <Choices row={row} choice={choice} most={most} onChange={setChoice} />
       ) : (
         <Difference row={row} />
@@ -110,19 +115,21 @@ function Choices({ row, choice, most, onChange }: ChoicesProps) {
   }
   return (
     <>
-      <fieldset className="grid gap-1.5">
-        <legend className="mb-1 text-sm font-medium">Scopes</legend>
-        {row.scopes.length === 0 && <p className="text-muted">It asks for none.</p>}
-        {row.scopes.map((scope) => (
-          <CheckField
-            key={scope}
-            label={<code className="[overflow-wrap:anywhere]">{visible(scope)}</code>}
-            hint={hintOf(scope)}
-            checked={choice.scopes.has(scope)}
-            onChange={() => toggle(scope)}
-          />
-        ))}
-      </fieldset>
+      {!isClaim(row) && (
+        <fieldset className="grid gap-1.5">
+          <legend className="mb-1 text-sm font-medium">Scopes</legend>
+          {row.scopes.length === 0 && <p className="text-muted">It asks for none.</p>}
+          {row.scopes.map((scope) => (
+            <CheckField
+              key={scope}
+              label={<code className="[overflow-wrap:anywhere]">{visible(scope)}</code>}
+              hint={hintOf(scope)}
+              checked={choice.scopes.has(scope)}
+              onChange={() => toggle(scope)}
+            />
+          ))}
+        </fieldset>
+      )}
       <LifetimeField
         label={row.type === 'enroll' ? 'How long the agent lives' : 'How long it has them'}
         value={choice.lifetime}
@@ -137,6 +144,24 @@ function Choices({ row, choice, most, onChange }: ChoicesProps) {
         value={choice.note}
         onChange={({ target }) => onChange({ ...choice, note: target.value })}
       />
+    </>
+  )
+}
+
+/** An agent of a platform asks for nothing: a person says what it gets. */
+function Given({ choice, onChange }: Pick<ChoicesProps, 'choice' | 'onChange'>) {
+  const confirming = useConfirming()
+  return (
+    <>
+      <ScopesField
+        label="Scopes"
+        value={choice.given}
+        isFirst
+        onChange={(given) => onChange({ ...choice, given })}
+      />
+      {isAdministering(linesOf(choice.given)) && (
+        <Warning>With an admin scope it administers Mayfly itself. {confirming}</Warning>
+      )}
     </>
   )
 }
@@ -180,7 +205,11 @@ export function Reject({ row, onClose, onDecided }: Props) {
     <Confirm
       title={`Reject ${name}?`}
       description={
-        row.type === 'enroll' ? 'It does not become an agent. It may ask again.' : 'It keeps what it has.'
+        isClaim(row)
+          ? 'It stays an agent without rights, and does not wait here again while it lives.'
+          : row.type === 'enroll'
+            ? 'It does not become an agent. It may ask again.'
+            : 'It keeps what it has.'
       }
       action="Reject"
       onClose={onClose}
@@ -193,7 +222,7 @@ export function Reject({ row, onClose, onDecided }: Props) {
     >
       <TextField
         label="Reason"
-        hint="Whoever asked is shown it."
+        hint={isClaim(row) ? 'For the record.' : 'Whoever asked is shown it.'}
         maxLength={1_024}
         value={reason}
         data-first

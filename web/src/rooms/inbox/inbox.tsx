@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
+import type { PendingEnrollment } from '../../../../src/client/wire.ts'
 import { moreOf, useList } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useEntries } from '../../shell/entries.ts'
@@ -14,6 +15,7 @@ import { Page, Split } from '../../ui/page.tsx'
 import { ScopesLine } from '../../ui/scopes.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
+import { isClaim, tokenOf } from './approval.ts'
 import { arrange, leads, nextOf, type Placed } from './order.ts'
 import { RequestDetail } from './request.tsx'
 import { RequestStatus } from './status.tsx'
@@ -29,13 +31,19 @@ const COLUMNS: readonly Column<Row>[] = [
     name: 'Asks',
     width: '112px',
     from: 420,
-    cell: ({ row: { type } }) => (type === 'amendment' ? 'for more' : 'to come in'),
+    cell: ({ row: { type } }) =>
+      type === 'claim' ? 'for nothing yet' : type === 'amendment' ? 'for more' : 'to come in',
   },
   {
     name: 'It would gain',
     width: 'minmax(0, 2fr)',
     from: 760,
-    cell: ({ row: { difference, scopes } }) => <ScopesLine scopes={difference?.added ?? scopes} />,
+    cell: ({ row }) =>
+      isClaim(row) && row.status === 'pending' ? (
+        <Token row={row} />
+      ) : (
+        <ScopesLine scopes={row.difference?.added ?? row.scopes} />
+      ),
   },
   {
     name: 'From',
@@ -56,7 +64,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ]
 
-/** Enrollments and requests that wait for a decision, grouped by agent; with a status, those that were decided. */
+/** Enrollments, requests and claims that wait for a decision, grouped by agent; with a status, those that were decided. */
 export function Inbox() {
   const { id } = useParams<{ id?: string }>()
   const [, go] = useLocation()
@@ -154,6 +162,12 @@ function Agent({ placed: { row, leads: count, isGone } }: { readonly placed: Row
   )
 }
 
+/** Whom the token of an agent of a platform names. */
+function Token({ row }: { readonly row: PendingEnrollment }) {
+  const { platform, subject } = tokenOf(row)
+  return <Name text={`${platform}: ${subject}`} mono />
+}
+
 interface StatusFilterProps {
   readonly value: string | undefined
   readonly onChange: (value: string | undefined) => void
@@ -181,7 +195,8 @@ function Nothing({ status }: { readonly status: string | undefined }) {
   return (
     <Empty title="Nothing waits for a decision">
       A machine that runs <code>mayfly enroll --server {location.origin}</code> and an agent that runs{' '}
-      <code>mayfly request SCOPE --reason WHY</code> appear here at once.
+      <code>mayfly request SCOPE --reason WHY</code> appear here at once, and so does an agent of a platform
+      that has no rights yet.
     </Empty>
   )
 }

@@ -7,6 +7,7 @@ import { visible } from '../../ui/hostile.ts'
 import { Scopes } from '../../ui/scopes.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
+import { isClaim, tokenOf } from './approval.ts'
 import { Difference } from './difference.tsx'
 import { PolicyView } from './policy-view.tsx'
 import { RequestStatus } from './status.tsx'
@@ -47,7 +48,13 @@ export function RequestFacts({ row, explained, holder, most }: Props) {
         )}
       </Facts>
       <Section title={isPending ? 'What it would get' : 'What it asked for, or was given'}>
-        {isPending ? <Difference row={row} /> : <Scopes scopes={row.scopes} />}
+        {!isPending ? (
+          <Scopes scopes={row.scopes} />
+        ) : isClaim(row) ? (
+          <p className="text-muted">Nothing, until you give it scopes. Its next login then has them.</p>
+        ) : (
+          <Difference row={row} />
+        )}
         {isPending && row.type === 'amendment' && holder !== undefined && (
           <div className="mt-3">
             <p className="mb-1 text-sm text-muted">It holds now</p>
@@ -92,12 +99,50 @@ function Decision({ row }: { readonly row: PendingEnrollment }) {
   )
 }
 
+/** Whom the platform says it is. The platform signed all of it, and may have written anything. */
+function Token({ row }: { readonly row: PendingEnrollment }) {
+  const { platform, issuer, subject } = tokenOf(row)
+  return (
+    <>
+      <Fact name="Platform">{visible(platform)}</Fact>
+      <Fact name="Issuer">
+        <Hostile text={issuer} />
+      </Fact>
+      <Fact name="Subject">
+        <Hostile text={subject} />
+      </Fact>
+    </>
+  )
+}
+
+interface SaidProps {
+  readonly title: string
+  readonly facts: readonly (readonly [string, unknown])[]
+}
+
+function Said({ title, facts }: SaidProps) {
+  if (facts.length === 0) return null
+  return (
+    <div className="mt-4">
+      <p className="mb-1 text-sm text-muted">{title}</p>
+      <Facts>
+        {facts.map(([name, value]) => (
+          <Fact key={name} name={<Hostile text={name} most={80} />}>
+            <Hostile text={typeof value === 'string' ? value : JSON.stringify(value)} />
+          </Fact>
+        ))}
+      </Facts>
+    </div>
+  )
+}
+
 /** Whom a person would trust: all of it is what a stranger says, but for the address and the key. */
 function WhoAsks({ row, holder }: { readonly row: PendingEnrollment; readonly holder: Agent | undefined }) {
-  const metadata = Object.entries(row.metadata ?? {})
+  const { claims, leftOut } = tokenOf(row)
   return (
-    <Section title="Who asks">
+    <Section title={isClaim(row) ? 'Who came in' : 'Who asks'}>
       <Facts>
+        {isClaim(row) && <Token row={row} />}
         {(row.type === 'amendment' || row.agent_id !== undefined) && (
           <Fact name="Agent">
             <Link className="text-accent underline" href={paths.agent(row.name)}>
@@ -127,25 +172,19 @@ function WhoAsks({ row, holder }: { readonly row: PendingEnrollment; readonly ho
             </p>
           </Fact>
         )}
-        <Fact name="Asked">
+        <Fact name={isClaim(row) ? 'Came in' : 'Asked'}>
           <Time at={row.created_at} />
         </Fact>
         <Fact name="Id">
           <code>{row.id}</code> <Copy text={row.id} what="the id" />
         </Fact>
       </Facts>
-      {metadata.length > 0 && (
-        <div className="mt-4">
-          <p className="mb-1 text-sm text-muted">What it says of itself</p>
-          <Facts>
-            {metadata.map(([name, value]) => (
-              <Fact key={name} name={<Hostile text={name} most={80} />}>
-                <Hostile text={typeof value === 'string' ? value : JSON.stringify(value)} />
-              </Fact>
-            ))}
-          </Facts>
-        </div>
+      {isClaim(row) ? (
+        <Said title="What its token says" facts={claims} />
+      ) : (
+        <Said title="What it says of itself" facts={Object.entries(row.metadata ?? {})} />
       )}
+      {leftOut > 0 && <p className="mt-2 text-xs text-muted">{leftOut} more claims do not fit here.</p>}
     </Section>
   )
 }

@@ -67,22 +67,30 @@ export function RequestDetail({ id, listed, back, onDecided }: Props) {
   const close = () => setDeciding(undefined)
   return (
     <Detail
-      kind={row?.type === 'amendment' ? 'Request for more scopes' : 'Enrollment'}
+      kind={
+        row?.type === 'claim'
+          ? 'Agent of a platform'
+          : row?.type === 'amendment'
+            ? 'Request for more scopes'
+            : 'Enrollment'
+      }
       title={visible(row?.name ?? '…')}
       back={back}
       actions={
         <>
           <Button look="primary" hotkey="A" refused={refusals.approve} onClick={open('approve')}>
-            Approve
+            {row?.type === 'claim' ? 'Give scopes…' : 'Approve'}
           </Button>
-          <Button hotkey="E" refused={refusals.edit} onClick={open('edit')}>
-            Approve less…
-          </Button>
+          {row?.type !== 'claim' && (
+            <Button hotkey="E" refused={refusals.edit} onClick={open('edit')}>
+              Approve less…
+            </Button>
+          )}
           <Button look="danger" hotkey="D" refused={refusals.reject} onClick={open('reject')}>
             Reject…
           </Button>
           <CopyAs
-            command={`mayfly pending ${id}\nmayfly approve ${id}`}
+            command={`mayfly pending ${id}\nmayfly approve ${id}${row?.type === 'claim' ? ' --scope SCOPE' : ''}`}
             request={`GET /v1/admin/pending/${id}`}
           />
         </>
@@ -121,7 +129,8 @@ function useRefusals(row: PendingEnrollment | undefined) {
     row === undefined ? 'It is not loaded yet.' : row.status === 'pending' ? undefined : 'It is decided.'
   const lacking =
     row?.may_approve === false ? 'You do not hold all that it asks for: approve less.' : undefined
-  return { approve: over ?? approve ?? lacking, edit: over ?? approve, reject: over ?? reject }
+  const whole = row?.type === 'claim' ? 'It asks for nothing: give it scopes.' : undefined
+  return { approve: over ?? approve ?? lacking, edit: over ?? whole ?? approve, reject: over ?? reject }
 }
 
 /** The longest life under this policy, where the caller may read it. */
@@ -130,10 +139,10 @@ function usePolicyLimit(policy: string | undefined): string | undefined {
   return data?.find(({ name }) => name === policy)?.max_agent_lifetime
 }
 
-/** The agent that asks for more, or that has the name already. */
+/** The agent that asks for more or came in without rights, or that has the name already. */
 function useHolder(row: PendingEnrollment | undefined) {
   const mayRead = useMe()?.operations.includes('getAgent') === true
-  const exists = row?.type === 'amendment' || row?.name_taken === true
+  const exists = row?.type === 'amendment' || row?.type === 'claim' || row?.name_taken === true
   const asked = { id: row?.name ?? '' }
   return useRead('GET /v1/admin/agents/:name', asked, { enabled: exists && mayRead }).data
 }
