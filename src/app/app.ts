@@ -145,6 +145,7 @@ async function openParts(config: Config, log: Logger, opened: Opened): Promise<A
   const reload = createReload(source, { core, settings, recipes, kindOf, log })
   reload.add(setReceivers(core, config, resolver))
   reload.add(setProviders(core, config, resolver))
+  reload.add(setTrusted(core, config))
   const http = await openHttpApp(config, core, { metrics, traces, log, reload })
   reload.add(http.reload)
   return {
@@ -187,6 +188,13 @@ function setProviders(core: Core, config: Config, { addresses: lookup }: Resolve
     const providers = openProviders(next.sso, ways)
     return { apply: () => sso.setProviders(providers) }
   }
+}
+
+/** Whose tokens are trusted, likewise. */
+function setTrusted({ identities }: Core, config: Config): Reloadable {
+  const trustedOf = ({ identities, platforms }: Config) => ({ identities, platforms })
+  identities.setTrusted(trustedOf(config))
+  return async (next) => ({ apply: () => identities.setTrusted(trustedOf(next)) })
 }
 
 /** Runs until `close`. Throws the reason of `signal` if that fires while the start waits for the database. */

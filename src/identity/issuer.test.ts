@@ -2,18 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newSigner, type Signer } from '../../test/support/identity-tokens.ts'
 import { IdentityRefused } from '../domain/identity/identity.ts'
 import { readForeignJws } from '../keys/foreign-jws.ts'
-import {
-  FRESH_MS,
-  fetchingIssuer,
-  fixedIssuer,
-  type Issuer,
-  PAUSE_MS,
-  STALE_MS,
-  UNKNOWN_KEY_MS,
-} from './issuer.ts'
+import { FRESH_MS, fetchingIssuer, fixedIssuer, type Issuer, STALE_MS, UNKNOWN_KEY_MS } from './issuer.ts'
 import { readKeySet } from './key-set.ts'
 
 const [first, second, stranger] = [newSigner('ES256', 'a'), newSigner('ES256', 'b'), newSigner('ES256', 'z')]
+
+const PAUSE_MS = 5_000
 
 let published: readonly Signer[]
 let isAway: boolean
@@ -32,6 +26,7 @@ beforeEach(() => {
   hold = undefined
   issuer = fetchingIssuer({
     now: () => time,
+    pauseMs: PAUSE_MS,
     onFailure: (detail) => failures.push(detail),
     fetchKeys: async () => {
       fetches += 1

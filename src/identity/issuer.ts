@@ -8,8 +8,6 @@ export const FRESH_MS = HOUR_MS
 export const STALE_MS = HOUR_MS
 /** After which an unknown key may make the keys be fetched again. */
 export const UNKNOWN_KEY_MS = MINUTE_MS
-/** How long an issuer that failed is left alone. */
-export const PAUSE_MS = 5_000
 
 /** The keys of one issuer. */
 export interface Issuer {
@@ -23,6 +21,8 @@ interface IssuerParts {
   /** Throws; the message is for the audit and the log. */
   readonly fetchKeys: () => Promise<readonly UsableKey[]>
   readonly onFailure: (detail: string) => void
+  /** How long an issuer that failed is left alone. */
+  readonly pauseMs: number
   /** Epoch ms. */
   readonly now: () => number
 }
@@ -64,7 +64,7 @@ interface Cache {
   hasAny(): boolean
 }
 
-function createCache({ fetchKeys, onFailure, now }: IssuerParts): Cache {
+function createCache({ fetchKeys, onFailure, pauseMs, now }: IssuerParts): Cache {
   let known: { readonly keys: readonly UsableKey[]; readonly at: number } | undefined
   let failed: { readonly detail: string; readonly until: number } | undefined
   let fetching: Promise<void> | undefined
@@ -76,7 +76,7 @@ function createCache({ fetchKeys, onFailure, now }: IssuerParts): Cache {
       failed = undefined
     } catch (error) {
       const detail = error instanceof Error ? error.message : 'unknown'
-      failed = { detail, until: now() + PAUSE_MS }
+      failed = { detail, until: now() + pauseMs }
       onFailure(detail)
     } finally {
       fetching = undefined

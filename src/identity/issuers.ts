@@ -23,6 +23,9 @@ export interface Issuers {
 /** Issuers under one pattern that are kept, and new ones among them in a minute: anybody can make names up. */
 export const MAX_ISSUERS = 100
 export const NEW_ISSUERS_PER_MINUTE = 30
+/** How long an issuer that failed is left alone; under a pattern it may be one that somebody made up. */
+const PAUSE_MS = 5_000
+const PATTERN_PAUSE_MS = MINUTE_MS
 
 export function idOfSource({ rule, keys, tokenReview }: Source): string {
   const whose = rule.kind === 'pattern' ? [rule.kind, rule.rule.text] : Object.values(rule)
@@ -41,6 +44,7 @@ export function createIssuers(source: Source, ways: IdentityWays): Issuers {
     fetchingIssuer({
       fetchKeys: () => fetchKeys(issuer, { ...place, tokenReview: source.tokenReview }, fetch),
       onFailure: (detail) => ways.log.warn({ issuer, detail }, 'the keys of an issuer cannot be had'),
+      pauseMs: rule.kind === 'pattern' ? PATTERN_PAUSE_MS : PAUSE_MS,
       now: ways.now,
     })
   if (rule.kind === 'pattern') return { of: createMany(open, source, ways), fetch }

@@ -17,6 +17,7 @@ export interface Signer {
   readonly alg: Algorithm
   /** As the issuer publishes it. */
   readonly jwk: JsonWebKey
+  readonly privateJwk: JsonWebKey
   /** A compact JWS. Members of the header that are undefined are left out. */
   sign(claims: Json, header?: Json): string
   /** A signature over other bytes. */
@@ -25,12 +26,13 @@ export interface Signer {
 
 export function newSigner(alg: Algorithm = 'RS256', kid: string = randomUUID()): Signer {
   const { privateKey, publicKey } = newKeys(alg)
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg }
+  const named = { kid, use: 'sig', alg }
   const signBytes = (bytes: string) => signature(alg, privateKey, bytes)
   return {
     kid,
     alg,
-    jwk,
+    jwk: { ...publicKey.export({ format: 'jwk' }), ...named },
+    privateJwk: { ...privateKey.export({ format: 'jwk' }), ...named },
     signBytes,
     sign: (claims, header = {}) => {
       const body = `${encoded({ typ: 'JWT', alg, kid, ...header })}.${encoded(claims)}`
