@@ -39,12 +39,17 @@ describe.each([
     for (const path of DOCUMENTS) {
       const document = (await off.as(undefined).get(path)).body
       expect(document).toMatchObject({
-        grant_types_supported: ['client_credentials'],
+        grant_types_supported: [
+          'client_credentials',
+          'urn:ietf:params:oauth:grant-type:token-exchange',
+          'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        ],
         response_types_supported: ['id_token'],
         token_endpoint_auth_methods_supported: [
           'client_secret_post',
           'client_secret_basic',
           'private_key_jwt',
+          'none',
         ],
       })
       for (const name of [

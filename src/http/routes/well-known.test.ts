@@ -61,6 +61,8 @@ describe('discovery and keys', () => {
       issuer: app.issuer,
       grant_types_supported: [
         'client_credentials',
+        'urn:ietf:params:oauth:grant-type:token-exchange',
+        'urn:ietf:params:oauth:grant-type:jwt-bearer',
         'authorization_code',
         'urn:ietf:params:oauth:grant-type:device_code',
       ],
