@@ -77,7 +77,7 @@ export async function runStep(
   return {
     code,
     ...said,
-    commands: said.stdout.split(/\r?\n/).flatMap(commandIn),
+    commands: said.stdout.split(/\r\n|\r|\n/).flatMap(commandIn),
     env: await read('env'),
     outputs: await read('output'),
     state: await read('state'),
@@ -87,7 +87,9 @@ export async function runStep(
 /** actions/runner, src/Runner.Common/ActionCommand.cs: `TryParseV2`, else `TryParse`, which looks anywhere in the line. */
 function commandIn(line: string): Command[] {
   const [, name, data] =
-    /^\s*::([^\s:]+)(?:\s[^:]*)?::(.*)$/.exec(line) ?? /##\[([^\s\]]+)[^\]]*\](.*)$/.exec(line) ?? []
+    /^\s*::([^\s:]+)(?:\s[^:]*)?::([\s\S]*)$/.exec(line) ??
+    /##\[([^\s\]]+)[^\]]*\]([\s\S]*)$/.exec(line) ??
+    []
   if (name === undefined || data === undefined) return []
   return [{ name, data: data.replaceAll('%0D', '\r').replaceAll('%0A', '\n').replaceAll('%25', '%') }]
 }
@@ -106,7 +108,10 @@ export function readFileCommands(text: string): Record<string, string> {
     if (heredoc <= 0) throw new Error(`invalid format: ${line}`)
     const end = lines.indexOf(line.slice(heredoc + 2))
     if (end < 0) throw new Error('matching delimiter not found')
-    all[line.slice(0, heredoc)] = lines.splice(0, end + 1).slice(0, -1).join('\n')
+    all[line.slice(0, heredoc)] = lines
+      .splice(0, end + 1)
+      .slice(0, -1)
+      .join('\n')
   }
   return all
 }

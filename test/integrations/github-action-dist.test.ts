@@ -10,7 +10,9 @@ const DIST = fileURLToPath(new URL('../../integrations/github-action/dist/', imp
 
 const contentsOf = async (directory: string) => {
   const names = (await readdir(directory)).sort()
-  return Promise.all(names.map(async (name) => [name, await readFile(join(directory, name), 'utf8')] as const))
+  return Promise.all(
+    names.map(async (name) => [name, await readFile(join(directory, name), 'utf8')] as const),
+  )
 }
 
 test('the committed programs of the action are made from its sources: node scripts/bundle/action.ts', async () => {
@@ -29,7 +31,9 @@ test('the committed programs of the action are made from its sources: node scrip
 
 test('the programs import nothing that GitHub would have to install', async () => {
   for (const [, text] of await contentsOf(DIST)) {
-    const imported = [...text.matchAll(/^import .* from "([^"]+)"|\bimport\("([^"]+)"\)|\brequire\("([^"]+)"\)/gm)]
+    const imported = [
+      ...text.matchAll(/^import .* from "([^"]+)"|\bimport\("([^"]+)"\)|\brequire\("([^"]+)"\)/gm),
+    ]
     expect(imported.length).toBeGreaterThan(0)
     for (const [, ...names] of imported) expect(names.find((name) => name !== undefined)).toMatch(/^node:/)
   }

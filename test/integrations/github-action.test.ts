@@ -22,7 +22,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-const GITHUB = { GITHUB_REPOSITORY: 'octo-org/octo-repo', GITHUB_WORKFLOW: 'nightly\u001b[31m', GITHUB_JOB: 'report' }
+const GITHUB = {
+  GITHUB_REPOSITORY: 'octo-org/octo-repo',
+  GITHUB_WORKFLOW: 'nightly\u001b[31m',
+  GITHUB_JOB: 'report',
+}
 const jobOf = (of: KeylessWorld): Job => ({
   directory,
   env: { PATH: process.env['PATH'] ?? '', ...GITHUB, ...of.issuer.jobEnv },
@@ -51,7 +55,11 @@ const masked = ({ commands }: Step) =>
 const errors = ({ commands }: Step) => commands.filter(({ name }) => name === 'error').map(({ data }) => data)
 
 test('a job gets credentials by its identity, which end with the job', async () => {
-  const inputs = { server: `${world.url}/`, env: 'API_TOKEN=demo\n\n# twice\nAPI_ID=demo:id', heartbeat: '1s' }
+  const inputs = {
+    server: `${world.url}/`,
+    env: 'API_TOKEN=demo\n\n# twice\nAPI_ID=demo:id',
+    heartbeat: '1s',
+  }
   const main = await runStep(jobOf(world), 'main', inputs)
   expect(main).toMatchObject({ code: 0, stderr: '' })
   expect(world.issuer.asked).toEqual([world.url])
@@ -81,9 +89,13 @@ test('a job gets credentials by its identity, which end with the job', async () 
 
   const post = await runStep(jobOf(world), 'post', inputs, main.state)
   expect(post).toMatchObject({ code: 0, stdout: '', stderr: '' })
-  expect(await runOf(world, main)).toMatchObject({ state: 'ended', reason: 'completed', credentials: { live: 0 } })
+  expect(await runOf(world, main)).toMatchObject({
+    state: 'ended',
+    reason: 'completed',
+    credentials: { live: 0 },
+  })
   expect(await world.agents()).toEqual([])
-  await eventually(() => expect(beaters(main)).toEqual([]))
+  await eventually(async () => expect(beaters(main)).toEqual([]))
   expect(existsSync(main.state['directory'] ?? '')).toBe(false)
 })
 
@@ -104,7 +116,7 @@ test('the process that beats logs in again when its access token ends, and the a
   try {
     const inputs = { server: short.url, env: 'API_TOKEN=demo', heartbeat: '1s' }
     const main = await runStep(jobOf(short), 'main', inputs)
-    await eventually(() => expect(short.issuer.asked.length).toBeGreaterThan(2))
+    await eventually(async () => expect(short.issuer.asked.length).toBeGreaterThan(2))
     expect(await runOf(short, main)).toMatchObject({ state: 'running', credentials: { live: 1 } })
     expect(await runStep(jobOf(short), 'post', inputs, main.state)).toMatchObject({ code: 0, stdout: '' })
     expect(await runOf(short, main)).toMatchObject({ state: 'ended', reason: 'completed' })
@@ -131,7 +143,10 @@ test('a field that the credential lacks is named, and nothing is exported', asyn
 })
 
 test('a token that no entry accepts is refused in words that say who must act', async () => {
-  const main = await runStep(jobOf(world), 'main', { server: world.url, audience: 'https://other.example.com' })
+  const main = await runStep(jobOf(world), 'main', {
+    server: world.url,
+    audience: 'https://other.example.com',
+  })
   expect(world.issuer.asked.at(-1)).toBe('https://other.example.com')
   expect(main).toMatchObject({ code: 1, env: {} })
   expect(errors(main)).toEqual([expect.stringContaining('An administrator finds the reason in the audit')])
@@ -158,8 +173,10 @@ test('a post step that cannot reach the server says so, and does not fail the jo
   await gone.close()
   const post = await runStep(jobOf(gone), 'post', inputs, main.state)
   expect(post.code).toBe(0)
-  expect(post.commands).toMatchObject([{ name: 'warning', data: expect.stringContaining('could not be ended') }])
-  await eventually(() => expect(beaters(main)).toEqual([]))
+  expect(post.commands).toMatchObject([
+    { name: 'warning', data: expect.stringContaining('could not be ended') },
+  ])
+  await eventually(async () => expect(beaters(main)).toEqual([]))
 })
 
 test('a post step whose session is gone does nothing', async () => {
@@ -170,7 +187,10 @@ test('a post step whose session is gone does nothing', async () => {
 test('the heartbeats end with the runner, and the credentials after them', async () => {
   const script = join(directory, 'Runner.Worker')
   // Stays after the step, as the runner does until the job is over.
-  await writeFile(script, '"$@"; code=$?; echo "$$" > "$HELD"; exec <&- >&- 2>&-; sleep 600 & echo $! >> "$HELD"; wait\n')
+  await writeFile(
+    script,
+    '"$@"; code=$?; echo "$$" > "$HELD"; exec <&- >&- 2>&-; sleep 600 & echo $! >> "$HELD"; wait\n',
+  )
   const held = join(directory, 'held')
   const job = jobOf(world)
   const step = runStep({ ...job, env: { ...job.env, HELD: held }, by: ['sh', script] }, 'main', {
@@ -178,7 +198,7 @@ test('the heartbeats end with the runner, and the credentials after them', async
     env: 'API_TOKEN=demo',
     heartbeat: '1s',
   })
-  const pids = await eventually(() => {
+  const pids = await eventually(async () => {
     const found = readFileSync(held, 'utf8').trim().split('\n').map(Number)
     expect(found).toHaveLength(2)
     return found
@@ -187,7 +207,7 @@ test('the heartbeats end with the runner, and the credentials after them', async
   expect(run).toMatchObject({ credentials: { live: 1 } })
   for (const pid of pids) process.kill(pid, 'SIGKILL')
   const { state } = await step
-  await eventually(() => expect(beaters({ state })).toEqual([]))
+  await eventually(async () => expect(beaters({ state })).toEqual([]))
   await eventually(async () => {
     const { body } = await world.app.admin('GET', `/v1/admin/runs/${run.id}`)
     expect(body).toMatchObject({ state: 'ended', reason: 'missed_heartbeat', credentials: { live: 0 } })

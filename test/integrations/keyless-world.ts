@@ -19,7 +19,12 @@ export interface KeylessWish {
 }
 
 /** A server that trusts a look-alike issuer for its own address, with the backend `demo`. */
-export async function startKeylessWorld({ preset, ofJob, entry, audience }: KeylessWish): Promise<KeylessWorld> {
+export async function startKeylessWorld({
+  preset,
+  ofJob,
+  entry,
+  audience,
+}: KeylessWish): Promise<KeylessWorld> {
   const issuer = await startWorkloadIssuer(preset, ofJob)
   const url = `http://127.0.0.1:${await freePort()}`
   const identity = { name: preset, issuer: issuer.url, local: true, audience: audience ?? url, ...entry }

@@ -38,7 +38,8 @@ export async function startWorkloadIssuer(preset: PresetName, ofJob: Claims = {}
     const { pathname, searchParams } = new URL(request.url ?? '/', url)
     const json = (status: number, body: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (pathname === '/.well-known/openid-configuration') return json(200, { issuer: url, jwks_uri: `${url}/jwks` })
+    if (pathname === '/.well-known/openid-configuration')
+      return json(200, { issuer: url, jwks_uri: `${url}/jwks` })
     if (pathname === '/jwks') return json(200, { keys: [signer.jwk] })
     if (pathname !== '/idtoken') return json(404, {})
     const failure = failures.shift()

@@ -1807,11 +1807,7 @@ function watchedParent() {
 }
 async function deliver(given, client, wanted, run) {
 	const backends = [...new Set(wanted.map(({ backend }) => backend))];
-	const issued = await Promise.all(backends.map(async (backend) => [backend, requireToken(await client.issue({
-		backend,
-		run
-	}))]));
-	const credentials = new Map(issued);
+	const credentials = new Map(await Promise.all(backends.map(async (backend) => [backend, await issue(client, backend, run)])));
 	for (const { token } of credentials.values()) mask(given, token);
 	const values = wanted.flatMap(({ variable, backend, field }) => {
 		const credential = credentials.get(backend);
@@ -1822,6 +1818,16 @@ async function deliver(given, client, wanted, run) {
 		return [[variable, value]];
 	});
 	for (const [name, value] of values) exportVariable(given.env, name, value);
+}
+async function issue(client, backend, run) {
+	try {
+		return requireToken(await client.issue({
+			backend,
+			run
+		}));
+	} catch (error) {
+		throw new ActionError(`${backend}: ${failureText(error)}`, { cause: error });
+	}
 }
 try {
 	await main(runner);

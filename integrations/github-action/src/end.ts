@@ -29,7 +29,9 @@ async function end(
     },
   })
   const signal = AbortSignal.timeout(PATIENCE_MS)
-  const results = await Promise.allSettled([run === undefined ? undefined : endRun(() => client.runs.end(run, { signal }))])
+  const results = await Promise.allSettled([
+    run === undefined ? undefined : endRun(() => client.runs.end(run, { signal })),
+  ])
   // Without a token there is no login to end.
   if (token !== undefined) await client.logOut({ signal })
   for (const result of results) if (result.status === 'rejected') throw result.reason
@@ -43,4 +45,3 @@ async function endRun(ask: () => Promise<unknown>): Promise<void> {
     if (!(error instanceof MayflyError) || !['gone', 'not_found'].includes(error.code)) throw error
   }
 }
-

@@ -28,7 +28,9 @@ export async function requestIdToken(env: Env, audience: string, signal?: AbortS
   const { status, text } = await ask(url.href, headers, signal)
   const { value } = (status === 200 ? (parseJson(text) ?? {}) : {}) as { value?: unknown }
   if (typeof value === 'string' && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value)) return value
-  throw new ActionError(`GitHub gave no token for the audience ${audience}: it answered with status ${status}.`)
+  throw new ActionError(
+    `GitHub gave no token for the audience ${audience}: it answered with status ${status}.`,
+  )
 }
 
 /** Asks again while GitHub is busy or away. */
@@ -43,7 +45,8 @@ async function ask(
       if ((reply.status !== 429 && reply.status < 500) || tried === TRIES) return reply
     } catch (error) {
       signal?.throwIfAborted()
-      if (tried === TRIES) throw new ActionError('GitHub gave no token: it cannot be reached.', { cause: error })
+      if (tried === TRIES)
+        throw new ActionError('GitHub gave no token: it cannot be reached.', { cause: error })
     }
     await pause(PAUSE_MS * tried, signal)
   }

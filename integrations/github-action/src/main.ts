@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isOpenField, fieldOf } from '../../../src/cli/project-file/credential-field.ts'
+import { fieldOf, isOpenField } from '../../../src/cli/project-file/credential-field.ts'
 import { type HeldCredential, requireToken } from '../../../src/cli/session/held-credential.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { parseDuration } from '../../../src/domain/duration.ts'
@@ -104,17 +104,11 @@ function watchedParent(): string | undefined {
 }
 
 /** Nothing is exported unless everything was issued, and masked before. */
-async function deliver(
-  given: Runner,
-  client: Client,
-  wanted: readonly Wanted[],
-  run: string,
-): Promise<void> {
+async function deliver(given: Runner, client: Client, wanted: readonly Wanted[], run: string): Promise<void> {
   const backends = [...new Set(wanted.map(({ backend }) => backend))]
-  const issued = await Promise.all(
-    backends.map(async (backend) => [backend, requireToken(await client.issue({ backend, run }))] as const),
+  const credentials = new Map(
+    await Promise.all(backends.map(async (backend) => [backend, await issue(client, backend, run)] as const)),
   )
-  const credentials = new Map<string, HeldCredential>(issued)
   for (const { token } of credentials.values()) mask(given, token)
   const values = wanted.flatMap(({ variable, backend, field }) => {
     const credential = credentials.get(backend)
@@ -125,6 +119,14 @@ async function deliver(
     return [[variable, value] as const]
   })
   for (const [name, value] of values) exportVariable(given.env, name, value)
+}
+
+async function issue(client: Client, backend: string, run: string): Promise<HeldCredential> {
+  try {
+    return requireToken(await client.issue({ backend, run }))
+  } catch (error) {
+    throw new ActionError(`${backend}: ${failureText(error)}`, { cause: error })
+  }
 }
 
 try {
