@@ -2,16 +2,10 @@ import { EXIT } from '../cli/frame/failure.ts'
 import { flag, text } from '../cli/frame/options.ts'
 import { table } from '../cli/frame/output.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
+import { findAnyLogin } from '../cli/session/find-login.ts'
 import { findKeychain } from '../cli/session/keychain.ts'
 import { configPath } from '../cli/session/paths.ts'
-import {
-  findAdminLogin,
-  givenOf,
-  LOGIN_WORDS,
-  type Origin,
-  readTarget,
-  type Target,
-} from '../cli/session/session.ts'
+import { givenOf, LOGIN_WORDS, type Origin, readTarget, type Target } from '../cli/session/session.ts'
 import { filesFrom } from './init/installation.ts'
 
 export const show = defineVerb({
@@ -137,9 +131,10 @@ function said(from: Origin, name: 'server' | 'profile' | 'ca', { profileName }: 
 }
 
 async function loginSetting(context: Context, target: Target): Promise<Setting> {
-  const login = await findAdminLogin(context, target)
+  const login = await findAnyLogin(context, target)
   if (login === undefined) return { name: 'login', value: null, origin: 'default' }
   const kind = LOGIN_WORDS[login.auth.kind]
+  if (login.auth.kind === 'identity') return { name: 'login', value: kind, origin: login.auth.title }
   if (login.from !== 'environment')
     return { name: 'login', value: kind, origin: `${login.from}, profile ${target.profileName}` }
   const names =

@@ -17,6 +17,15 @@ const OPTIONS = {
   tokenFile: text('<file>', 'file with the token; - reads standard input'),
   clientId: text('<id>', 'client id (agent_…), to log in with a client secret'),
   clientSecretFile: text('<file>', 'file with the client secret; - reads standard input'),
+  identity: text(
+    '<source>',
+    'log in as the job or machine that this is: auto, github, gitlab, forgejo, kubernetes, spiffe, aws, gcp, azure or file:PATH',
+    { values: 'identities' },
+  ),
+  audience: text(
+    '<audience>',
+    'with --identity: whom its token is for; by default the address of the server',
+  ),
   move: flag('keep the login of this profile, whose server is now at the address of --server'),
   issuer: text(
     '<url>',
@@ -31,7 +40,8 @@ export const verb = defineVerb({
     'Logs in as an agent, with a token (ckr_…) or a client id and secret from an administrator: it asks for them without ' +
     'echo, or reads a file or standard input, and stores them only if they work. With --browser or --device it logs in a ' +
     'person, an operator: the commands of administrators then act as you, for at most 12 hours. Both logins are kept side ' +
-    'by side. At a terminal, without a login and an option, it asks which.',
+    'by side. With --identity it shows the server a token that a CI system, a cluster or a cloud signs, and stores no ' +
+    'secret: only an access token, for the commands of this job. At a terminal, without a login and an option, it asks which.',
   options: OPTIONS,
   examples: {
     'mayfly login --server https://mayfly.example.com': 'ask how, and for the token of an agent',
@@ -40,12 +50,15 @@ export const verb = defineVerb({
     'mayfly login --token-file /run/secrets/mayfly': 'read it from a file',
     'mayfly login --client-id agent_01… --client-secret-file - <secret.txt':
       'client id and secret; the secret comes from standard input',
+    'mayfly login --identity auto': 'as the CI job, pod or machine that this is',
     'mayfly login --move --server https://new.example.com': 'the server has moved',
   },
-  json: '{server, profile, agent: {id, name}, login, kept_in: keychain or file, place}; of a person {server, profile, operator: {id, email (optional), name}, login: browser or device, expires_at, kept_in, place}',
+  json: '{server, profile, agent: {id, name}, login, kept_in: keychain or file, place}; of a person {server, profile, operator: {id, email (optional), name}, login: browser or device, expires_at, kept_in, place}; by an identity {server, agent, login: identity, identity: {source, audience}, expires_at, place (null: not kept)}',
   exits: [3, 4, 5],
   run: async (context, options) => {
     const named = methodOf(options)
+    if (options.identity !== undefined) return logInByIdentity(context, options, options.identity)
+    if (options.audience !== undefined) throw usage('--audience needs --identity.')
     if (options.move === true) return move(context, options)
     if (options.issuer !== undefined && named === undefined)
       throw usage('--issuer needs --move, --browser or --device.')
@@ -101,6 +114,33 @@ async function choose(
   const chosen = Object.hasOwn(CHOICES, answer) ? CHOICES[answer] : undefined
   if (chosen === undefined) throw usage('That is none of 1, 2 and 3.')
   return chosen
+}
+
+/** Nothing of it is in a profile. */
+async function logInByIdentity(context: Context, options: Options, identity: string): Promise<void> {
+  const { audience, identity: _, ...others } = options
+  if (Object.values(others).some((one) => one !== undefined))
+    throw usage('--identity excludes the options of other logins.')
+  const { logInAs, noteOtherLogin: noteOther } = await import('../identity/chosen.ts')
+  const target = await readTarget(context)
+  const { auth, agent, token, isKept } = await logInAs(context, target, { identity, audience })
+  const { source } = auth
+  const server = target.server.text
+  const expires = token && new Date(token.expiresAt).toISOString()
+  const place = isKept ? auth.file : null
+  const ends = expires === undefined ? '' : `, until ${relative(expires, context.now())}`
+  await context.out.report(
+    {
+      server,
+      agent,
+      login: auth.kind,
+      identity: { source, audience: auth.audience },
+      expires_at: expires,
+      place,
+    },
+    `Logged in to ${server} as ${agent.name}, by ${auth.title}. ${place === null ? 'It cannot be kept here, so each command logs in by itself.' : `The access token is in ${place}${ends}.`}`,
+  )
+  await noteOther(context, target)
 }
 
 async function logInPerson(context: Context, target: Target, wish: Wish): Promise<void> {

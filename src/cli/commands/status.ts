@@ -5,16 +5,10 @@ import { flag } from '../frame/options.ts'
 import { listing, table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import { findLogin } from '../session/find-login.ts'
 import { clientFor } from '../session/open.ts'
 import { lookAtOperator, type OperatorStatus, operatorInWords } from '../session/operator-status.ts'
-import {
-  findLogin,
-  LOGIN_WORDS,
-  type Login,
-  notLoggedIn,
-  readTarget,
-  type Target,
-} from '../session/session.ts'
+import { LOGIN_WORDS, type Login, notLoggedIn, readTarget, type Target } from '../session/session.ts'
 
 export const verb = defineVerb({
   description:
@@ -36,11 +30,13 @@ export const verb = defineVerb({
     const operator = login?.from === 'environment' ? undefined : await lookAtOperator(context, target)
     if (login === undefined) return showOperator(context, target, operator)
     const status = await (await clientFor(context, target, login.auth)).status()
+    const { auth, from } = login
     const way: Way = {
       server: target.server.text,
-      profile: login.from === 'environment' ? null : target.profileName,
-      login: login.auth.kind,
-      login_from: login.from,
+      profile: from === 'environment' || from === 'identity' ? null : target.profileName,
+      login: auth.kind,
+      login_from: from,
+      identity: auth.kind === 'identity' ? { source: auth.source, audience: auth.audience } : undefined,
       operator,
     }
     await context.out.show({ ...status, ...way }, () => inWords(context, status, way))
@@ -77,10 +73,11 @@ const METHODS = { browser: 'the browser', device: 'a code' }
 /** How the command came to this agent. */
 interface Way {
   readonly server: string
-  /** Null for a login from the environment. */
+  /** Null for a login from the environment, and by an identity. */
   readonly profile: string | null
   readonly login: Login['auth']['kind']
   readonly login_from: Login['from']
+  readonly identity: { readonly source: string; readonly audience: string } | undefined
   readonly operator: OperatorStatus | undefined
 }
 
@@ -102,8 +99,9 @@ async function shape() {
     ...Type.Partial(AgentStatus).properties,
     server: Type.String(),
     profile: Type.Union([Type.String(), Type.Null()]),
-    login: Type.Optional(Type.Enum(['bearer', 'client_secret', 'private_key_jwt'])),
-    login_from: Type.Optional(Type.Enum(['environment', 'keychain', 'file'])),
+    login: Type.Optional(Type.Enum(['bearer', 'client_secret', 'private_key_jwt', 'identity'])),
+    login_from: Type.Optional(Type.Enum(['environment', 'keychain', 'file', 'identity'])),
+    identity: Type.Optional(Type.Object({ source: Type.String(), audience: Type.String() })),
     operator: Type.Optional(operator),
   })
 }
@@ -118,7 +116,7 @@ function inWords({ globals, now: clock }: Context, status: AgentStatus, way: Way
       Agent: `${status.name} (${status.id})`,
       Server: way.server,
       Profile: way.profile ?? undefined,
-      Login: `${LOGIN_WORDS[way.login]}, from ${FROM[way.login_from]}`,
+      Login: loginInWords(way),
       Scopes: status.scopes.join(' ') || 'none',
       Created: relative(status.created_at, now),
       'Last used': relative(status.last_used ?? 'never', now),
@@ -149,3 +147,8 @@ function inWords({ globals, now: clock }: Context, status: AgentStatus, way: Way
 }
 
 const FROM = { environment: 'the environment', keychain: 'the keychain', file: 'a file' } as const
+
+function loginInWords({ login, login_from: from, identity }: Way): string {
+  if (identity !== undefined) return `identity, by ${identity.source}, for ${identity.audience}`
+  return from === 'identity' ? LOGIN_WORDS[login] : `${LOGIN_WORDS[login]}, from ${FROM[from]}`
+}

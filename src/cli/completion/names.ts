@@ -32,6 +32,7 @@ async function read(
   isAdmin: boolean,
 ): Promise<Candidate[]> {
   if (what === 'profiles') return profiles(context)
+  if (what === 'identities') return identities()
   const page = { limit: MOST }
   if (what === 'credentials') return credentials(context)
   if (what === 'runs') return runs(context)
@@ -125,4 +126,10 @@ async function profiles(context: Context): Promise<Candidate[]> {
   const { readProfiles } = await import('../session/profiles.ts')
   const { profiles: known } = await readProfiles(context)
   return Object.entries(known).map(([word, { server }]) => ({ word, about: server }))
+}
+
+async function identities(): Promise<Candidate[]> {
+  const { SOURCES } = await import('../identity/sources.ts')
+  const auto = { word: 'auto', about: 'the first that is here' }
+  return [auto, ...SOURCES.map(({ name, title }) => ({ word: name, about: title }))]
 }

@@ -3,6 +3,7 @@ export type Listed =
   | 'agents'
   | 'backends'
   | 'credentials'
+  | 'identities'
   | 'kinds'
   | 'plugins'
   | 'profiles'

@@ -21,8 +21,8 @@ export function wayTo({ globals }: Context, { target, login }: Session): Way & {
   const { server, profileName, caFile } = target
   return {
     server: server.text,
-    // --profile would keep the later call from the login in the environment.
-    profile: login?.from === 'environment' ? undefined : profileName,
+    // --profile would keep the later call from the login in the environment, and from the identity there.
+    profile: login?.from === 'environment' || login?.from === 'identity' ? undefined : profileName,
     caFile,
     keychain: globals.keychain !== false,
   }

@@ -1,25 +1,19 @@
 import { resolve } from 'node:path'
 import { type Client, MayflyError } from '../../client/client.ts'
-import type { Auth } from '../../client/log-in.ts'
 import { adminSocketOf } from '../../files/admin-socket.ts'
 import { isAuditFull } from '../admin/exact-name.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
+import type { LoginAuth } from '../identity/auth.ts'
+import { findAnyLogin } from './find-login.ts'
 import { isAnswered, isOwnOrRoots, namedDataDir, SYSTEM_DATA_DIR } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
-import {
-  findAdminLogin,
-  findStoredOperator,
-  isOperators,
-  notLoggedIn,
-  readTarget,
-  type Target,
-} from './session.ts'
+import { findStoredOperator, isOperators, notLoggedIn, readTarget, type Target } from './session.ts'
 
 /** The server's own default. */
 const DATA_DIR = './mayfly-data'
-const NO_LOGIN: Auth = { kind: 'none' }
+const NO_LOGIN: LoginAuth = { kind: 'none' }
 
 /**
  * A client with the login of an agent. Undefined without one, and with --data-dir, which names a local administrator. Throws
@@ -28,7 +22,7 @@ const NO_LOGIN: Auth = { kind: 'none' }
 export async function openOwnClient(context: Context): Promise<Client | undefined> {
   if (context.globals.dataDir !== undefined) return undefined
   const target = await readTarget(context)
-  const login = await findAdminLogin(context, target)
+  const login = await findAnyLogin(context, target)
   return login === undefined || isOperators(login) ? undefined : clientFor(context, target, login.auth)
 }
 
@@ -57,7 +51,7 @@ export async function openAdminClient(
     const local = await openLocally(context, target)
     if (local !== undefined) return local
   }
-  const login = await findAdminLogin(context, target)
+  const login = await findAnyLogin(context, target)
   if (login === undefined) throw target.server.isLocal && !isNamed ? notLocal() : notLoggedIn(target)
   return clientFor(context, target, login.auth)
 }

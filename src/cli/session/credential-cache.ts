@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises'
-import type { Auth } from '../../client/log-in.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import { canonicalJson } from '../../domain/formats/canonical-json.ts'
 import { absoluteScope, coversAny } from '../../domain/scope.ts'
 import type { Context } from '../frame/verb.ts'
+import type { LoginAuth } from '../identity/auth.ts'
 import { waitForLock } from './file-lock.ts'
 import { type HeldCredential, isFresh, requireToken } from './held-credential.ts'
 import type { Session } from './open.ts'
@@ -140,13 +140,15 @@ async function readEntry(path: string): Promise<CacheEntry | undefined> {
 }
 
 /** Identifies a login at a server. Two logins never share a credential. */
-export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): string {
+export function identityOf({ server }: Pick<Target, 'server'>, auth: LoginAuth): string {
   switch (auth.kind) {
     case 'bearer':
       return digest(server.text, auth.kind, auth.token)
     case 'client_secret':
     case 'private_key_jwt':
       return digest(server.text, auth.kind, auth.clientId)
+    case 'identity':
+      return digest(server.text, auth.kind, auth.key, auth.audience)
     case 'none':
       return digest(server.text, auth.kind)
   }

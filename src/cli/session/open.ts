@@ -1,14 +1,15 @@
 import type { Agent } from 'node:https'
 import { type Client, createClient } from '../../client/client.ts'
-import type { Auth } from '../../client/log-in.ts'
 import type { Transport } from '../../client/transport.ts'
 import { installation } from '../../installation.ts'
 import { CliError } from '../frame/failure.ts'
 import { nodeTransport } from '../frame/transport.ts'
 import type { Context } from '../frame/verb.ts'
+import type { LoginAuth } from '../identity/auth.ts'
+import { findLogin } from './find-login.ts'
 import { connectorOf } from './local-server.ts'
 import type { ServerSaysSo } from './server-keys.ts'
-import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
+import { type Login, notLoggedIn, readTarget, type Target } from './session.ts'
 import { cacheOf } from './token-cache.ts'
 
 export interface Session {
@@ -39,20 +40,23 @@ interface ClientWish {
   readonly through?: (transport: Transport) => Transport
 }
 
-/** Creates a client over the transport of the command line. */
+/**
+ * Creates a client over the transport of the command line. With an identity it logs in at once, unless another command of
+ * the job has: throws `CliError` if that fails.
+ */
 export async function clientFor(
   context: Context,
   target: Target,
-  auth: Auth,
+  auth: LoginAuth,
   { isWatched = true, through = (transport) => transport }: ClientWish = {},
 ): Promise<Client> {
   const { server, profile } = target
-  const following = await followingTransport(context, target, auth)
+  const own = await transportWith(context, target, auth)
   const transport =
     isWatched && auth.kind !== 'none' && profile?.server_keys !== undefined
-      ? (await import('./server-keys.ts')).watchServerKeys(context, target, following)
-      : following
-  return createClient({
+      ? (await import('./server-keys.ts')).watchServerKeys(context, target, own)
+      : own
+  const client = createClient({
     server: server.url,
     auth,
     transport: through(transport),
@@ -62,11 +66,15 @@ export async function clientFor(
     userAgent: `mayfly-cli/${installation.version}`,
     tokens: cacheOf(context, server.text, auth),
   })
+  if (auth.kind === 'identity') await (await import('../identity/log-in.ts')).logInOnce(context, client, auth)
+  return client
 }
 
-/** Only a login by key names an issuer, which may change. */
-async function followingTransport(context: Context, target: Target, auth: Auth): Promise<Transport> {
+/** What this login needs of it. Only a login by key names an issuer, which may change. */
+async function transportWith(context: Context, target: Target, auth: LoginAuth): Promise<Transport> {
   const transport = await transportTo(context, target)
+  if (auth.kind === 'identity')
+    return (await import('../identity/log-in.ts')).withRefusals(target.server.text, auth, transport)
   const { issuer, server_keys: keys } = target.profile ?? {}
   if (auth.kind !== 'private_key_jwt' || issuer === undefined || keys === undefined) return transport
   const { followServer } = await import('./follow-server.ts')

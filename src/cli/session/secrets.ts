@@ -1,8 +1,8 @@
 import type { PrivateJwk } from '../../client/assertion.ts'
-import type { Auth } from '../../client/log-in.ts'
 import { parseJson } from '../../domain/formats/json.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
+import type { LoginAuth } from '../identity/auth.ts'
 import type { Keychain } from './keychain.ts'
 import { configPath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
@@ -26,7 +26,7 @@ export interface OperatorSecret {
   readonly server: string
 }
 
-export function authOf(secret: StoredSecret, issuer?: string): Auth {
+export function authOf(secret: StoredSecret, issuer?: string): LoginAuth {
   switch (secret.kind) {
     case 'bearer':
       return { kind: secret.kind, token: secret.token }

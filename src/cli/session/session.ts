@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import type { Auth } from '../../client/log-in.ts'
 import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
+import type { LoginAuth } from '../identity/auth.ts'
 import {
   checkProfileName,
   DEFAULT_PROFILE,
@@ -39,7 +39,7 @@ export interface Target {
 export async function readTarget(context: Context): Promise<Target> {
   const known = await readProfiles(context)
   const chosen = choose(context, known)
-  const name = LOGIN_VARIABLES.find((one) => givenOf(context.env[one]) !== undefined)
+  const name = SECRET_VARIABLES.find((one) => givenOf(context.env[one]) !== undefined)
   if (name === undefined) return { ...chosen, variable: undefined }
   // A login from the environment is for the server of the environment: the one without flags. --profile names another.
   const { server, profile } = context.globals
@@ -93,20 +93,22 @@ export function givenOf(text: string | undefined): string | undefined {
 
 /** How the agent authenticates, and where that comes from. */
 export interface Login {
-  readonly auth: Auth
-  readonly from: 'environment' | 'keychain' | 'file'
+  readonly auth: LoginAuth
+  /** `identity`: nothing is stored; a source of tokens says who it is. */
+  readonly from: 'environment' | 'keychain' | 'file' | 'identity'
 }
 
 /** What a person calls each of them. */
-export const LOGIN_WORDS: Readonly<Record<Auth['kind'], string>> = {
+export const LOGIN_WORDS: Readonly<Record<LoginAuth['kind'], string>> = {
   bearer: 'token',
   client_secret: 'client secret',
   private_key_jwt: 'enrolled key',
+  identity: 'identity',
   none: 'none',
 }
 
-/** The variables that hold a login. */
-export const LOGIN_VARIABLES = [
+/** The variables that hold a login with a secret. */
+const SECRET_VARIABLES = [
   'MAYFLY_TOKEN',
   'MAYFLY_TOKEN_FILE',
   'MAYFLY_CLIENT_ID',
@@ -114,18 +116,21 @@ export const LOGIN_VARIABLES = [
   'MAYFLY_CLIENT_SECRET_FILE',
 ] as const
 
+/** The variables of ours that let their holder log in. */
+export const LOGIN_VARIABLES = [...SECRET_VARIABLES, 'MAYFLY_ID_TOKEN', 'MAYFLY_IDENTITY_TOKEN_FILE'] as const
+
 /**
  * The login of an agent: from the environment, if the target uses that, else the one of the profile; undefined if there is
  * none. Throws `CliError` for the token of an operator.
  */
-export async function findLogin(context: Context, target: Target): Promise<Login | undefined> {
+export async function findAgentLogin(context: Context, target: Target): Promise<Login | undefined> {
   if (target.variable?.isUsed !== true) return findStoredLogin(context, target)
   const login = await environmentLogin(context)
   if (isOperators(login)) throw ofOperator(target.variable.name)
   return login
 }
 
-/** As `findLogin`, for verbs of administration: the token of an operator will do. */
+/** As `findAgentLogin`, for verbs of administration: the token of an operator will do. */
 export async function findAdminLogin(context: Context, target: Target): Promise<Login | undefined> {
   return target.variable?.isUsed === true ? environmentLogin(context) : findStoredLogin(context, target)
 }

@@ -6,7 +6,7 @@ import type { Context } from '../frame/verb.ts'
 import { clientFor } from './open.ts'
 import { lookAtOperator, type OperatorStatus, operatorInWords } from './operator-status.ts'
 import { readProfiles } from './profiles.ts'
-import { findLogin, notLoggedIn, readTarget } from './session.ts'
+import { findAgentLogin, notLoggedIn, readTarget } from './session.ts'
 
 /** For one server; it answers at once, or it is not well. */
 const PATIENCE_MS = 10_000
@@ -92,7 +92,7 @@ async function ask(context: Context, profile: string): Promise<Status> {
     const bounded = { ...context, env, globals, signal }
     const target = await readTarget(bounded)
     const operator = await lookAtOperator(bounded, target)
-    const login = await findLogin(bounded, target)
+    const login = await findAgentLogin(bounded, target)
     if (login === undefined && operator === undefined) throw notLoggedIn(target)
     const status = login && (await (await clientFor(bounded, target, login.auth)).status())
     return { status, operator }

@@ -1,6 +1,7 @@
 import type { AccessToken, TokenCache } from '../../client/access-tokens.ts'
-import type { Auth } from '../../client/log-in.ts'
+import { parseJson } from '../../domain/formats/json.ts'
 import type { Context } from '../frame/verb.ts'
+import type { LoginAuth } from '../identity/auth.ts'
 import { cachePath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
 
@@ -8,12 +9,14 @@ import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts
  * The access token that all processes with this login share; undefined for a login that needs none. A new secret has
  * a new cache. A cache that cannot be read or written only costs a login each time.
  */
-export function cacheOf(context: Context, server: string, auth: Auth): TokenCache | undefined {
+export function cacheOf(context: Context, server: string, auth: LoginAuth): TokenCache | undefined {
   switch (auth.kind) {
     case 'client_secret':
       return tokenCache(context, [server, auth.clientId, auth.clientSecret])
     case 'private_key_jwt':
       return tokenCache(context, [server, auth.clientId, auth.privateJwk.x])
+    case 'identity':
+      return auth.tokens
     case 'bearer':
     case 'none':
       return undefined
@@ -49,8 +52,9 @@ export function digest(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
 
-function readToken(text: string): AccessToken | undefined {
-  const value = JSON.parse(text) as Partial<AccessToken> | null
+/** The access token in a file of this form; undefined if it holds none. */
+export function readToken(text: string): AccessToken | undefined {
+  const value = parseJson(text) as Partial<AccessToken> | null | undefined
   if (typeof value?.token !== 'string') return undefined
   const { token, expiresAt, renewAt, scope, requests } = value
   if (typeof expiresAt !== 'number' || typeof renewAt !== 'number') return undefined

@@ -3,9 +3,10 @@ import { type Agent, request } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import type { Context } from '../../cli/frame/verb.ts'
 import { openAdminClient } from '../../cli/session/admin.ts'
+import { findLogin } from '../../cli/session/find-login.ts'
 import { clientFor, findProxy, openPublicClient } from '../../cli/session/open.ts'
 import { lookAtOperator, type OperatorStatus, operatorInWords } from '../../cli/session/operator-status.ts'
-import { findLogin, notLoggedIn, type Target } from '../../cli/session/session.ts'
+import { notLoggedIn, type Target } from '../../cli/session/session.ts'
 import type { Client } from '../../client/client.ts'
 import type { BackendHealth } from '../../client/wire.ts'
 import { isOpenToAll } from '../../domain/network/socket-table.ts'
@@ -144,7 +145,8 @@ export async function checkLogin(context: Context, target: Target): Promise<Find
         `The agent ${status.name} expires at ${status.expires_at}.`,
         'Enroll again before then.',
       )
-    return ok('login', `The login works: agent ${status.name}, from the ${login.from}.`)
+    const from = login.auth.kind === 'identity' ? `by ${login.auth.title}` : `from the ${login.from}`
+    return ok('login', `The login works: agent ${status.name}, ${from}.`)
   } catch (error) {
     return failed('login', error)
   }
