@@ -8,6 +8,7 @@ import { type ExpandedName, expandAgentName } from '../../domain/identity/templa
 import type { Actor } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { type OwnedAgent, ownedAgent } from './owned-agent.ts'
+import { agentOfPlatform } from './platform-agent.ts'
 
 /** Random characters after the name, where each login is an agent of its own. */
 const SUFFIX_LENGTH = 6
@@ -22,7 +23,7 @@ export async function agentOfWorkload(
   proven: ProvenWorkload,
 ): Promise<OwnedAgent> {
   const { entry } = proven
-  if (entry.kind === 'platform') throw new IdentityRefused('unknown_issuer', [entry.platform.name])
+  if (entry.kind === 'platform') return agentOfPlatform(core, actor, entry.platform, proven)
   const { identity } = entry
   const expanded = nameOf(identity, proven)
   const suffix = identity.concurrent === 'suffix' ? `-${core.ids.body().slice(-SUFFIX_LENGTH)}` : ''
