@@ -26,13 +26,11 @@ export function isIssuer(text: string): boolean {
 
 /**
  * OpenID Connect Core §2: at most 255 characters. No quotes, brackets and control characters, and no white space but single
- * spaces inside: Terraform's `sub` has the name of a project, such as `Default Project`.
+ * spaces inside: Terraform's `sub` has the name of a project, such as `Default Project`. Bitbucket's has ids in braces.
  */
 export function isSubject(text: string): boolean {
   return (
-    text.length >= 1 &&
-    text.length <= 255 &&
-    /^[^\s\p{C}"'`\\<>[\]{}]+(?: [^\s\p{C}"'`\\<>[\]{}]+)*$/u.test(text)
+    text.length >= 1 && text.length <= 255 && /^[^\s\p{C}"'`\\<>[\]]+(?: [^\s\p{C}"'`\\<>[\]]+)*$/u.test(text)
   )
 }
 
