@@ -8,6 +8,7 @@ import { consoleRooms } from './scenarios/console.ts'
 import { events } from './scenarios/events.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { issueForRun } from './scenarios/issue-for-run.ts'
+import { keyless } from './scenarios/keyless.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { observed } from './scenarios/observed.ts'
 import { people } from './scenarios/people.ts'
@@ -28,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   latencyOneClient,
   status,
   token,
+  keyless,
   localAdmin,
   agentChurn,
   auditQuery,

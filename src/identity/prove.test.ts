@@ -278,6 +278,12 @@ describe('a platform', () => {
     })
   })
 
+  it('names its agents by printable text of at most 255 characters', async () => {
+    expect(await refused(wag({ sub: 'a"b' }))).toMatchObject({ reason: 'subject', detail: 'agents: subject' })
+    expect(await refused(wag({ sub: 'a'.repeat(256) }))).toMatchObject({ reason: 'subject' })
+    expect(await nameOf(wag({ sub: 'wimse://acme.agents.test/agent/7f3d9a2e' }))).toBe('agents')
+  })
+
   it('must give each token an id, and none may be old', async () => {
     expect(await refused(wag({ jti: undefined }))).toMatchObject({ reason: 'malformed', entries: ['agents'] })
     expect(await refused(wag({ iat: Math.floor(now / 1_000) - 601 }))).toMatchObject({ reason: 'too_old' })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { IdentityRefused, type ProvenWorkload, type Refusal } from '../domain/identity/identity.ts'
-import { audienceMatches, failedCondition, issuerMatches } from '../domain/identity/match.ts'
+import { audienceMatches, failedCondition, isSubject, issuerMatches } from '../domain/identity/match.ts'
 import { FOREIGN_AGE_MS } from '../domain/limits.ts'
 import { type ForeignJws, readForeignJws } from '../keys/foreign-jws.ts'
 import type { Issuers } from './issuers.ts'
@@ -70,25 +70,21 @@ function issuerOf({ entry }: Held, said: Said): string {
  * nobody can say that only one matches.
  */
 async function requireSignature(token: string, said: Said, candidates: readonly Held[]): Promise<Held[]> {
-  const outcomes = new Map<Issuers, Promise<IdentityRefused | undefined>>()
-  const verify = (held: Held) => {
-    const known = outcomes.get(held.issuers) ?? refusalOf(() => check(token, said, held))
-    outcomes.set(held.issuers, known)
-    return known
-  }
-  const checked = await Promise.all(candidates.map(async (held) => ({ held, refusal: await verify(held) })))
-  const away = checked.find(
-    ({ held, refusal }) => refusal?.reason === 'keys_unavailable' && failureIn(held, said) === undefined,
+  const refusals = new Map<Issuers, IdentityRefused | undefined>()
+  const verify = async (held: Held) =>
+    refusalOf(() => held.issuers.of(issuerOf(held, said)).requireSignature(token, said))
+  const oneOfEach = [...new Map(candidates.map((held) => [held.issuers, held])).values()]
+  await Promise.all(oneOfEach.map(async (held) => void refusals.set(held.issuers, await verify(held))))
+  const refusalFor = ({ issuers }: Held) => refusals.get(issuers)
+  const away = candidates.find(
+    (held) => refusalFor(held)?.reason === 'keys_unavailable' && failureIn(held, said) === undefined,
   )
-  const signed = checked.filter(({ refusal }) => refusal === undefined).map(({ held }) => held)
-  const [first] = checked
-  const refusal = away?.refusal ?? (signed.length === 0 ? first?.refusal : undefined)
+  const signed = candidates.filter((held) => refusalFor(held) === undefined)
+  const refused = away ?? (signed.length === 0 ? candidates[0] : undefined)
+  const refusal = refused && refusalFor(refused)
   if (refusal !== undefined) throw new IdentityRefused(refusal.reason, candidates.map(nameOf), refusal.detail)
   return signed
 }
-
-const check = async (token: string, said: Said, held: Held) =>
-  held.issuers.of(issuerOf(held, said)).requireSignature(token, said)
 
 async function refusalOf(run: () => Promise<void>): Promise<IdentityRefused | undefined> {
   try {
@@ -134,9 +130,9 @@ function requireOneMatch(said: Said, signed: readonly Held[]): Held {
 
 function failureIn({ entry }: Held, said: Said): ReturnType<typeof failedCondition> {
   if (entry.kind === 'identity') return failedCondition(entry.identity, said)
-  return audienceMatches(entry.platform, said.claims['aud'])
-    ? undefined
-    : { reason: 'audience', condition: 'audience' }
+  if (!audienceMatches(entry.platform, said.claims['aud']))
+    return { reason: 'audience', condition: 'audience' }
+  return isSubject(said.subject) ? undefined : { reason: 'subject', condition: 'subject' }
 }
 
 interface Known {

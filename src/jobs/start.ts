@@ -5,6 +5,7 @@ import { keepUpBackends } from '../core/backends/keep-up.ts'
 import { resumeRotations } from '../core/backends/rotate-root.ts'
 import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
+import { createTrustWatch } from '../core/identities/watch-trust.ts'
 import { createHealthRecorder } from '../core/notifications/record-health.ts'
 import { createAgeWatch, type ServerCertificate } from '../core/notifications/watch-ages.ts'
 import { finishRuns } from '../core/runs/end-run.ts'
@@ -70,7 +71,7 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
       await core.localReads.flush(core.store.now())
       return false
     }),
-    ...startRuns(core),
+    ...startEnds(core),
     startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),
     startLoop('keep up', KEEP_UP_MS, core.log, async () => {
       await keepUpBackends(core)
@@ -117,8 +118,9 @@ export function startJobs(core: Core, options: JobOptions): Jobs {
   }
 }
 
-/** The beats of runs, and the end of those that are dead. */
-function startRuns(core: Core) {
+/** The beats of runs and the end of those that are dead, and the end of agents whose entry no node has. */
+function startEnds(core: Core) {
+  const trust = createTrustWatch(core)
   return [
     startLoop('beats', BEATS_MS, core.log, async () => {
       await core.answering.look()
@@ -126,6 +128,10 @@ function startRuns(core: Core) {
       return false
     }),
     startLoop('runs', RUNS_MS, core.log, () => reapRuns(core)),
+    startLoop('trust', FLUSH_MS, core.log, async (signal) => {
+      await trust.look(signal)
+      return false
+    }),
   ]
 }
 

@@ -71,7 +71,7 @@ describe('mayfly run revokes its credentials', () => {
   test('at SIGHUP even under nohup, because Node hides that a signal was ignored at the start', async () => {
     const { agent, env } = await newRunner(world)
     const argv = [...RUN, 'sh', '-c', 'echo ready; while :; do sleep 0.05; done']
-    const run = spawnCli(argv, { env, by: 'nohup' })
+    const run = spawnCli(argv, { env, by: ['nohup'] })
     await run.said('ready', 'stdout')
     run.child.kill('SIGHUP')
     expect(await run.ended).toMatchObject({ code: 129, signal: null })

@@ -131,17 +131,15 @@ export interface Spawned {
   said(text: string | RegExp, where?: 'stdout' | 'stderr'): Promise<string>
 }
 
-/** One command line as a process of its own, begun by the program `by`, of the built command `main`. `stdin` left out: closed at once. */
+/**
+ * One command line as a process of its own, begun by the program `by` with its arguments, of the built command `main`. `stdin`
+ * left out: closed at once.
+ */
 export function spawnCli(
   argv: readonly string[],
-  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: 'nohup'; main?: string },
+  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: readonly string[]; main?: string },
 ): Spawned {
-  const [program = '', ...words] = [
-    ...(wish.by === undefined ? [] : [wish.by]),
-    process.execPath,
-    wish.main ?? MAIN,
-    ...argv,
-  ]
+  const [program = '', ...words] = [...(wish.by ?? []), process.execPath, wish.main ?? MAIN, ...argv]
   const child = spawn(program, words, {
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...wish.env } as Record<string, string>,
     cwd: wish.cwd ?? wish.env['HOME'],

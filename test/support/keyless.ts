@@ -20,14 +20,15 @@ export const template = (text: string): AgentTemplate => parseTemplate(text)
 export const entry = (name: string, more: Partial<Identity> = {}): Identity =>
   identity(name, { keys: inline(signer), agent: template(name), ...more })
 
-/** A token of the issuer of this file that nobody has presented yet. */
+/** A token that nobody has presented yet, of the issuer of this file unless `claims` and `by` say otherwise. */
 export function workload(
   app: Pick<TestApp, 'core'>,
   claims: Readonly<Record<string, unknown>> = {},
   lifeSeconds = 300,
+  by: Signer = signer,
 ): string {
   const now = app.core.store.now()
-  return signer.sign({
+  return by.sign({
     iss: ISSUER,
     aud: AUDIENCE,
     sub: 'job',

@@ -130,4 +130,17 @@ export const ADMIN_VERBS: readonly Entry[] = [
       entry('explain', 'show which policy would decide, and why', policy, 'explain'),
     ],
   },
+  {
+    name: 'identity',
+    summary: 'whose tokens workloads log in with',
+    verbs: [
+      entry('add', 'make an entry for a platform', () => import('../../operations/identity/add.ts')),
+      entry('check', 'check the identities of a file', () => import('../../operations/identity/check.ts')),
+      entry(
+        'test',
+        'show which entry takes a token',
+        () => import('../../operations/identity/test-token.ts'),
+      ),
+    ],
+  },
 ]

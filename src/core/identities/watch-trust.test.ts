@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type TestCore, testCore } from '../../../test/support/core.ts'
+import { identity } from '../../../test/support/identity-tokens.ts'
 import { newAgent } from '../../../test/support/store.ts'
 import { insert } from '../../store/engine/run.ts'
 import { codecs } from '../../store/tables/codecs.ts'
@@ -14,8 +15,9 @@ afterEach(() => test.close())
 /** A node with some entries, and a monotonic clock that the test moves. */
 function node(...names: string[]) {
   const state = { ticks: 0, names }
-  const trusted = () => ({ identities: state.names.map((name) => ({ name }) as never), platforms: [] })
-  const watch = createTrustWatch({ ...test.core, trusted }, () => state.ticks)
+  const trusted = () => ({ identities: state.names.map((name) => identity(name)), platforms: [] })
+  const identities = { ...test.core.identities, trusted }
+  const watch = createTrustWatch({ ...test.core, identities }, () => state.ticks)
   const look = () => watch.look(new AbortController().signal)
   /** Looks every five seconds, for so long. */
   const run = async (seconds: number, ...others: { look(): Promise<void> }[]) => {

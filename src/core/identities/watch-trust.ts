@@ -19,7 +19,7 @@ interface Absence {
   readonly ms: number
 }
 
-type Parts = Pick<Core, 'store' | 'ids' | 'log'>
+type Parts = Pick<Core, 'store' | 'ids' | 'log' | 'identities'>
 
 /** The entries that agents may name: `identity:` or `platform:` and the name. */
 export function keysOf({ identities, platforms }: Trusted): string[] {
@@ -34,7 +34,7 @@ export function keysOf({ identities, platforms }: Trusted): string[] {
  * restart, or all nodes being down, ends nothing. Call `look` every few seconds. `monotonic` is in ms.
  */
 export function createTrustWatch(
-  core: Parts & { readonly trusted: () => Trusted },
+  core: Parts,
   monotonic: () => number = () => performance.now(),
 ): { look(signal: AbortSignal): Promise<void> } {
   let absences = new Map<string, Absence>()
@@ -43,7 +43,7 @@ export function createTrustWatch(
   return {
     async look(signal) {
       const { trusts, now } = core.store
-      const own = keysOf(core.trusted())
+      const own = keysOf(core.identities.trusted())
       if (own.length > 0) await core.store.commit([trusts.say(own, now())])
       const others = (await trusts.list()).filter(({ entry }) => !own.includes(entry))
       const ticks = monotonic()

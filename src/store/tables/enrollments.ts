@@ -27,7 +27,7 @@ function enrollmentReads(engine: Engine) {
   )
   const claimsFrom = engine.prepare<{ n: number }>(
     `SELECT count(*) AS n FROM (SELECT name FROM enrollments WHERE status = 'pending' AND type = 'claim'
-      AND name >= ? AND name < ? AND length(name) = ? LIMIT ?) AS some`,
+      AND name >= ? AND name < ? AND length(name) = ? LIMIT ?) AS claims`,
   )
   const openOf = engine.prepare<EnrollmentRow>(
     [
