@@ -4,6 +4,7 @@ import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Interrupted } from '../../src/cli/frame/surroundings.ts'
 import { startApp } from '../support/app.ts'
+import { entry, exchange, template, workload } from '../support/keyless.ts'
 import { newHome, runCli, startWorld, type World } from './support.ts'
 import { runTyping } from './typing.ts'
 
@@ -179,4 +180,24 @@ describe('callers that may create agents', () => {
       await far.close()
     }
   })
+})
+
+test('an agent without secrets says under which entry it came, and has nothing to rotate', async () => {
+  const { app } = world
+  app.core.identities.setTrusted({
+    identities: [entry('github', { agent: template('ci-{run_id}') })],
+    platforms: [],
+  })
+  expect((await exchange(app, workload(app, { run_id: '42' }))).status).toBe(200)
+  const shown = await mayfly('agent', 'show', 'ci-42')
+  expect([shown.code, shown.stderr]).toEqual([0, ''])
+  expect(shown.stdout).toMatch(/^keyless: +identity github: https:\/\/issuer\.test 42$/m)
+  const json = JSON.parse((await mayfly('agent', 'show', 'ci-42', '--json')).stdout)
+  expect(json).toMatchObject({ signing_key_id: null, identity: { name: 'github', values: ['42'] } })
+  const rotated = await mayfly('agent', 'rotate', 'ci-42', '--yes')
+  expect(rotated.code).not.toBe(0)
+  expect(rotated.stderr).toContain('has no secrets')
+  const created = await mayfly('agent', 'create', 'ci-43')
+  expect(created.code).not.toBe(0)
+  expect(created.stderr).toContain('"github"')
 })

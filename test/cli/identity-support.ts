@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { type Routes, startFalseServer } from './false-server.ts'
-import { newHome } from './support.ts'
+import { newHome, runCli } from './support.ts'
 
 /** A token of this form, whose signature nobody has made: only a server looks at that. */
 export function jwt(claims: object): string {
@@ -160,6 +160,15 @@ export function useJobs() {
       const [server, actions] = await Promise.all([startServer(routes), startActions()])
       closing.push(server.close, actions.close)
       return { server, actions, env: { ...own.env, ...actions.env, MAYFLY_SERVER: server.url } }
+    },
+    /** A server, and a look-alike of a source. */
+    startSource: async (answer: Parameters<typeof startLookAlike>[0]) => {
+      const [server, source] = await Promise.all([startServer(), startLookAlike(answer)])
+      closing.push(server.close, source.close)
+      const env = { ...own.env, MAYFLY_SERVER: server.url }
+      const logIn = (more: Record<string, string>, argv: readonly string[] = []) =>
+        runCli(['login', '--identity', ...argv], { env: { ...env, ...more } })
+      return { server, source, env, logIn }
     },
     /** The files in which logins are kept. */
     kept: async () => {

@@ -101,6 +101,13 @@ export function describeAgent(agent: Agent, now: number): string {
     id: agent.id,
     scopes: agent.scopes.join(', ') || '(none)',
     owner: agent.owner,
+    keyless:
+      agent.identity &&
+      [
+        `${agent.identity.kind} ${agent.identity.name}:`,
+        agent.identity.issuer,
+        ...agent.identity.values,
+      ].join(' '),
     created: relative(agent.created_at, now),
     expires: relative(agent.expires_at ?? 'never', now),
     'last used': relative(agent.last_used ?? 'never', now),

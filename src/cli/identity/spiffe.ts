@@ -36,17 +36,20 @@ export const spiffe: IdentitySource = {
   },
 }
 
+/** Throws `CliError`, and any other error for what is no gRPC. */
 async function fetchJwtSvid(context: Context, audience: string, signal: AbortSignal): Promise<string> {
-  const session = await openSession(await connect(context))
+  const socket = await connect(context)
   try {
+    const session = await openSession(socket)
     const { status, body } = await callOnce(session, requestFor(audience), signal)
-    if (status !== '0') throw noToken(TITLE, MEANINGS[status ?? ''] ?? 'it refused, or is not ready.')
+    if (status === undefined) throw new Error('no status')
+    if (status !== '0') throw noToken(TITLE, MEANINGS[status] ?? 'it refused.')
     const isWhole = body[0] === 0 && body.length - FRAME_HEAD_BYTES === body.readUInt32BE(1)
     const token = isWhole ? firstToken(body.subarray(FRAME_HEAD_BYTES)) : undefined
     if (token === undefined) throw noToken(TITLE, 'its answer holds none.')
     return token
   } finally {
-    session.destroy()
+    socket.destroy()
   }
 }
 

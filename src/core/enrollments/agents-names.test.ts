@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { anybodyFrom, LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { newEnrollee } from '../../../test/support/enrollee.ts'
+import { platform } from '../../../test/support/identity-tokens.ts'
+import { entry, template } from '../../../test/support/keyless.ts'
 import { compilePolicies, type PolicyEntry } from '../../config/policies.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { enroll } from './enroll.ts'
@@ -96,6 +98,18 @@ describe('a name that a policy approves', () => {
       decision: 'approve',
       reason: '',
     })
+  })
+
+  it('waits if an entry of identities gives it, also with the suffix', async () => {
+    await start({ pattern: '*', suffix: true })
+    const held = entry('ci', { agent: template('ci-{run_id}') })
+    test.core.identities.setTrusted({ identities: [held], platforms: [platform('bots')] })
+    for (const name of ['CI-1', 'ci', 'bots-7', 'bots']) {
+      const { status, note, agentId } = await ask(name)
+      expect([name, status, agentId]).toEqual([name, 'pending', null])
+      expect(note).toContain(name.toLowerCase().startsWith('ci') ? '"ci"' : '"bots"')
+    }
+    expect((await ask('other')).status).toBe('approved')
   })
 
   it('waits in spite of the suffix if it is reserved, or the policy is full', async () => {

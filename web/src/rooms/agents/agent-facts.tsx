@@ -32,6 +32,13 @@ export function AgentFacts({ agent }: { readonly agent: Agent }) {
             <Hostile text={agent.description} />
           </Fact>
         )}
+        {agent.identity !== undefined && (
+          <Fact name="Keyless">
+            under <Hostile text={agent.identity.name} /> of{' '}
+            {agent.identity.kind === 'identity' ? 'identities' : 'platforms'}, for{' '}
+            <Hostile text={[agent.identity.issuer, ...agent.identity.values].join('\n')} />
+          </Fact>
+        )}
         <Fact name="Last use">
           <Time at={agent.last_used} />
           {agent.last_used_from != null && (

@@ -28,12 +28,13 @@ export function AgentDetail({ name, back }: { readonly name: string; readonly ba
   const [act, setAct] = useState<Act>()
   const [made, setMade] = useState<RotatedAgent>()
   const { data, error, refetch } = useRead('GET /v1/admin/agents/:name', { id: name })
-  const [change, rotate, end, remove] = [
+  const [change, mayRotate, end, remove] = [
     useRefusal('changeAgent'),
     useRefusal('rotateAgent'),
     useRefusal('revokeCredentials'),
     useRefusal('deleteAgent'),
   ]
+  const rotate = data?.identity === undefined ? mayRotate : 'It has no secrets: it logs in without.'
   const entry = (title: string, what: Act, refused: string | undefined, words = '') => ({
     name: `${title} ${name}`,
     words,
