@@ -228,7 +228,7 @@ describe.each(['sqlite', 'postgres'] as const)('platforms on %s', (dialect) => {
     const { name } = await agentOf(id)
     expect((await app.local.delete(`/v1/admin/agents/${name}`)).status).toBe(204)
     expect(await claimOf(id)).toBeUndefined()
-    expect((await decide(claim.id, 'approve', { scopes: ['orders:read'] })).code).toBe('gone')
+    expect((await decide(claim.id, 'approve', { scopes: ['orders:read'] })).body.error.code).toBe('gone')
     expect((await logIn('agent-6')).id).not.toBe(id)
   })
 
@@ -238,7 +238,7 @@ describe.each(['sqlite', 'postgres'] as const)('platforms on %s', (dialect) => {
     const boss = await app.newAgent({ name: 'boss', scopes: ['admin:enrollments:*', 'orders:read'] })
     const give = (scopes: readonly string[]) =>
       boss.client.post(`/v1/admin/pending/${claim.id}/approve`, { scopes, expires_in: '2h' })
-    expect((await give(['orders:write'])).code).toBe('insufficient_scope')
+    expect((await give(['orders:write'])).body.error.code).toBe('insufficient_scope')
     expect((await give(['orders:read'])).body).toMatchObject({ expires_in: '2h', decided_by: boss.id })
     expect((await logIn('agent-7')).scope).toBe('orders:read')
   })

@@ -14,8 +14,13 @@ import {
 } from '../support/console.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 import { type Hands, handsOf, KEYBOARD, MOUSE } from '../support/hands.ts'
+import { newSigner } from '../support/identity-tokens.ts'
+import { exchange, workload } from '../support/keyless.ts'
 
 /** Decisions on requests that come in while one looks at the page. */
+const ISSUER = 'https://agents.test'
+const AUDIENCE = 'https://mayfly.test'
+const acme = newSigner('ES256')
 let app: TestApp
 let origin: string
 let operator: Window
@@ -23,7 +28,10 @@ beforeAll(async () => {
   await buildWeb()
   app = await startApp({
     ownIssuer: true,
-    yaml: 'policies:\n  - name: ci\n    pattern: ci-*\n    scopes: ["orders:*"]\n    auto_approve: false\n',
+    yaml: JSON.stringify({
+      policies: [{ name: 'ci', pattern: 'ci-*', scopes: ['orders:*'], auto_approve: false }],
+      platforms: [{ name: 'acme', issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [acme.jwk] } }],
+    }),
   })
   origin = originOf(app)
   await app.newBackend({ name: 'orders' })
@@ -177,3 +185,30 @@ test.each(handsOf(KEYBOARD))('E approves fewer scopes, for a shorter time, by $n
   expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(3_600_000)
   expect(complaints).toEqual([])
 })
+
+test.each(handsOf(MOUSE))(
+  'an agent of a platform gets the scopes that a person names, by $name',
+  async (hands) => {
+    const { page, complaints } = operator
+    const sub = hands === MOUSE ? 'agent-7' : 'agent-8'
+    const claims = { why: 'the release of tonight', html: '<b>bold</b>', steering: 'a\u202eb\u001b[2J' }
+    const logIn = async () =>
+      (await exchange(app, workload(app, { iss: ISSUER, aud: AUDIENCE, sub, ...claims }, 300, acme))).body
+    expect((await logIn()).scope).toBe('')
+    await open(page, 'acme-', hands)
+    const article = page.getByRole('article')
+    await article.getByText(sub, { exact: true }).waitFor()
+    await article.getByText('<b>bold</b>').waitFor()
+    const text = (await article.textContent()) ?? ''
+    for (const steering of ['\u202e', '\u001b']) expect(text).not.toContain(steering)
+    expect(await article.locator('b').count()).toBe(0)
+    await decide(page, 'Give scopes', 'a', hands)
+    await page.getByRole('button', { name: /^Give these scopes.*Choose at least one scope/ }).waitFor()
+    await hands.write(page.getByRole('textbox', { name: 'Scopes' }), 'orders:read')
+    await hands.press(button(page, 'Give these scopes'))
+    await page.getByText(/^acme-[a-z2-7]{12} is approved\.$/).waitFor()
+    await page.getByText('Nothing waits for a decision').waitFor()
+    expect((await logIn()).scope).toBe('orders:read')
+    expect(complaints).toEqual([])
+  },
+)

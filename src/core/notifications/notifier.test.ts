@@ -2,15 +2,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventually } from '../../../test/support/app.ts'
 import { ANYBODY, LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
 import { newEnrollee } from '../../../test/support/enrollee.ts'
+import { platform } from '../../../test/support/identity-tokens.ts'
 import type { Action } from '../../domain/actions.ts'
 import { HOUR_MS, MINUTE_MS } from '../../domain/limits.ts'
 import { type Notice, NotTaken, type Receiver } from '../../domain/notice.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
 import { SYSTEM } from '../caller.ts'
+import { commit } from '../commit.ts'
 import { enroll } from '../enrollments/enroll.ts'
 import { rejectEnrollment } from '../enrollments/reject-enrollment.ts'
 import { requestScopes } from '../enrollments/request-scopes.ts'
+import { agentOfPlatform } from '../identities/platform-agent.ts'
 import { createNotifier } from './notifier.ts'
 
 let test: TestCore
@@ -113,6 +116,24 @@ describe('what is told', () => {
     })
     expect(notice?.lines.join('\n')).toContain(`mayfly pending ${asked.id}`)
     expect(JSON.stringify(notice)).not.toContain(made.token)
+    await notifier.stop()
+  })
+
+  it('tells of an agent that came in from a platform without rights, in plain text', async () => {
+    const ops = receiver('ops')
+    const notifier = notifierFor(ops)
+    await started(notifier, ops)
+    const of = platform('acme')
+    const proven = { issuer: of.issuer, subject: 'agent 7\r\nBcc: all@example.com \u202e', claims: {} }
+    const { agent, steps } = await agentOfPlatform(test.core, ANYBODY, of, proven)
+    await commit(test.core, ANYBODY, steps)
+    await told(notifier, ops, 1)
+    expect(ops.took[0]).toMatchObject({
+      type: 'request.waiting',
+      title: `${agent.name} came in from the platform acme without rights`,
+      lines: [expect.stringContaining('(subject: agent 7 Bcc: all@example.com \ufffd). mayfly pending enr_')],
+      data: { requests: [{ type: 'claim', agent: agent.name, scopes: [] }] },
+    })
     await notifier.stop()
   })
 
