@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { newAuthority } from '../cli/certificates.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { startOpenAi } from '../support/fakes/openai.ts'
+import { newSigner, times } from '../support/identity-tokens.ts'
+import { AUDIENCE } from '../support/preset-tokens.ts'
 
 const OPENAI = new URL('../../src/backends/http/recipes/openai.yaml', import.meta.url)
 const POLICY = (scope: string) =>
@@ -85,6 +88,36 @@ describe('what a reload takes', () => {
     expect((await issue()).status).toBe(201)
     await reload(bounded(', max_ttl: 5m'))
     expect((await issue()).body.error?.code).toBe('ttl_exceeded')
+  })
+
+  test('whose tokens are trusted', async () => {
+    const signer = newSigner('ES256')
+    const entry = {
+      name: 'ci',
+      issuer: 'https://issuer.test',
+      audience: AUDIENCE,
+      subject: 'job',
+      agent: 'ci',
+    }
+    const trusting = (subject: string) =>
+      JSON.stringify({ identities: [{ ...entry, subject, scopes: ['demo'], jwks: { keys: [signer.jwk] } }] })
+    await start('')
+    const logIn = async () => {
+      const claims = { iss: 'https://issuer.test', sub: 'job', aud: AUDIENCE, jti: randomUUID() }
+      const form = {
+        grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        assertion: signer.sign({ ...claims, ...times(app.core.store.now()) }),
+      }
+      return (await fetch(`${app.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) }))
+        .status
+    }
+    expect(await logIn()).toBe(400)
+    expect((await reload(trusting('job'))).changed).toEqual(['identities'])
+    expect(await logIn()).toBe(200)
+    expect((await reload(`${trusting('job').slice(0, -1)}, "unknown": 1}`)).faults).toHaveLength(1)
+    expect(await logIn()).toBe(200)
+    await reload(trusting('another-job'))
+    expect(await logIn()).toBe(400)
   })
 
   test('connections', async () => {
