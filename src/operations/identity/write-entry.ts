@@ -86,7 +86,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** Without quotes only where YAML cannot read anything else than this text. */
 const scalar = (text: string) =>
-  /^(?:https?:\/\/)?[A-Za-z][A-Za-z0-9._/-]*$/.test(text) &&
+  /^(?:https?:\/\/)?[A-Za-z](?:[A-Za-z0-9._/-]|:(?=[A-Za-z0-9]))*$/.test(text) &&
   !/^(?:true|false|null|yes|no|on|off|y|n|inf|nan)$/i.test(text)
     ? text
     : quoted(text)

@@ -81,7 +81,7 @@ export const asName = (text: string) =>
 export const NOT_PARSED: Line = {
   key: 'subject_pattern',
   value: '.+',
-  why: 'The form of sub differs between repositories, and projects may change it: the claims below decide.',
+  why: 'The form of sub may change, and its names can be taken by somebody else: the claims below decide.',
 }
 
 /** Where a platform hands one token out several times. */
