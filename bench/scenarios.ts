@@ -1,7 +1,7 @@
 import type { Scenario } from './scenario.ts'
 import { accountKinds } from './scenarios/account-kinds.ts'
 import { activity } from './scenarios/activity.ts'
-import { agentChurn } from './scenarios/agent-churn.ts'
+import { agentChurn, agentChurnKeyless } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
 import { consoleRooms } from './scenarios/console.ts'
@@ -32,6 +32,7 @@ export const SCENARIOS: readonly Scenario[] = [
   keyless,
   localAdmin,
   agentChurn,
+  agentChurnKeyless,
   auditQuery,
   activity,
   observed,
