@@ -1,49 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
+import { parseAllDocuments } from 'yaml'
 import { recordsOf } from '../cli/run-support.ts'
 import { installMayfly } from '../docs/run-guide.ts'
 import { presetToken } from '../support/preset-tokens.ts'
+import { type GitlabJob, include, runGitlabJob, TEMPLATE } from './gitlab-component.ts'
 import { type KeylessWorld, startKeylessWorld } from './keyless-world.ts'
-
-const TEMPLATE = fileURLToPath(new URL('../../integrations/gitlab/templates/mayfly.yml', import.meta.url))
-
-interface Input {
-  readonly default?: string
-  readonly regex?: string
-}
-
-interface Job {
-  readonly stage: string
-  readonly image: string
-  readonly id_tokens: Readonly<Record<string, { readonly aud: string }>>
-  readonly variables: Readonly<Record<string, string>>
-  readonly script: readonly string[]
-  readonly after_script: readonly string[]
-}
-
-/** As GitLab: inputs are required unless they have a default, are checked, and replace their places in the text (docs.gitlab.com/ci/inputs). */
-async function include(inputs: Readonly<Record<string, string>>): Promise<Record<string, Job>> {
-  const text = await readFile(TEMPLATE, 'utf8')
-  const [header, ...rest] = text.split(/^---$/m)
-  expect(rest).toHaveLength(1)
-  const known: Record<string, Input> = parse(header ?? '').spec.inputs
-  for (const name of Object.keys(inputs)) expect(Object.keys(known)).toContain(name)
-  const filled = (rest[0] ?? '').replace(/\$\[\[ inputs\.([\w-]+) \]\]/g, (_, name: string) => {
-    const input = known[name]
-    const value = inputs[name] ?? input?.default
-    if (input === undefined || value === undefined) throw new Error(`the input ${name} is required`)
-    if (input.regex !== undefined && !new RegExp(input.regex).test(value))
-      throw new Error(`the input ${name} is not of the form ${input.regex}`)
-    return value
-  })
-  expect(filled).not.toContain('$[[')
-  return parse(filled)
-}
 
 const pinned = Object.fromEntries(presetToken('gitlab').pinned)
 const ENTRY = {
@@ -68,28 +31,9 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** As its runner: one shell for the script, another for `after_script`, and the log of both. */
-async function runJob(
-  { id_tokens, variables, script, after_script }: Job,
-  more: Readonly<Record<string, string>> = {},
-) {
-  const tokens = Object.entries(id_tokens).map(([name, { aud }]) => [name, world.issuer.sign({ aud })])
+const runJob = (job: GitlabJob, more: Readonly<Record<string, string>> = {}) => {
   const path = `${join(world.home, 'bin')}:${world.bareEnv['PATH']}`
-  const env = { ...world.bareEnv, PATH: path, ...variables, ...Object.fromEntries(tokens), ...more }
-  let log = ''
-  const shell = async (lines: readonly string[]) => {
-    const child = spawn('bash', ['-eo', 'pipefail', '-c', lines.join('\n')], { env, cwd: world.home })
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text) => {
-        log += text
-      })
-    child.stdin.end()
-    return (await once(child, 'close'))[0]
-  }
-  const code = await shell(script)
-  // Whatever became of the script.
-  const after = await shell(after_script)
-  return { code, after, log }
+  return runGitlabJob(job, world.issuer, { cwd: world.home, env: { ...world.bareEnv, PATH: path }, more })
 }
 
 const INPUTS = { image: 'registry.example.com/jobs:1', command: './report.sh --of "two: words" # no comment' }
