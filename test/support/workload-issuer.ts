@@ -12,6 +12,8 @@ export interface WorkloadIssuer {
   readonly url: string
   /** A token with the claims that the platform documents. Claims that are undefined are left out. */
   sign(claims?: Claims): string
+  /** Its public keys. */
+  readonly jwks: { readonly keys: readonly unknown[] }
   /** The variables of a job that may ask for tokens. */
   readonly jobEnv: Readonly<Record<string, string>>
   /** The audiences that jobs have asked for, in order. */
@@ -27,6 +29,7 @@ const REQUEST_TOKEN = 'request-token-of-the-job'
 export async function startWorkloadIssuer(preset: PresetName, ofJob: Claims = {}): Promise<WorkloadIssuer> {
   const { claims, header, alg } = presetToken(preset)
   const signer = newSigner(alg)
+  const jwks = { keys: [signer.jwk] }
   const asked: string[] = []
   const failures: number[] = []
   const sign = (more: Claims = {}) =>
@@ -40,7 +43,7 @@ export async function startWorkloadIssuer(preset: PresetName, ofJob: Claims = {}
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (pathname === '/.well-known/openid-configuration')
       return json(200, { issuer: url, jwks_uri: `${url}/jwks` })
-    if (pathname === '/jwks') return json(200, { keys: [signer.jwk] })
+    if (pathname === '/jwks') return json(200, jwks)
     if (pathname !== '/idtoken') return json(404, {})
     const failure = failures.shift()
     if (failure !== undefined) return json(failure, { message: 'busy' })
@@ -56,6 +59,7 @@ export async function startWorkloadIssuer(preset: PresetName, ofJob: Claims = {}
   return {
     url,
     sign,
+    jwks,
     asked,
     failures,
     jobEnv: {
