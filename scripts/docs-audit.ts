@@ -18,7 +18,8 @@ const FIELD_MEANING: Readonly<Record<keyof typeof AuditEntry.properties, string>
   ttl: 'The lifetime that was requested.',
   ip_address: 'The address of the caller.',
   user_agent: 'What the caller calls itself; control characters are escaped.',
-  auth_method: '`opaque`, `jwt`, `loopback`, `unix_socket`, `quickstart` or a client authentication.',
+  auth_method:
+    '`opaque`, `jwt`, `loopback`, `unix_socket`, `quickstart`, `identity` (a keyless login) or a client authentication.',
   request_id: 'The id in `X-Request-Id`.',
   metadata: 'What the caller sent for the record.',
   details: 'Data that only this action has.',

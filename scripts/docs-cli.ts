@@ -46,15 +46,16 @@ const INTRODUCTION = [
       ['Profile', '`--profile`; `MAYFLY_PROFILE`; the current profile, or the one for the named server'],
       [
         'Login',
-        'with `--profile`: its login; without: `MAYFLY_TOKEN`; `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET`; the login of the profile',
+        'with `--profile`: its login; without: `MAYFLY_TOKEN`; `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET`; the login of the profile; the identity of the job, pod or machine',
       ],
       [
         'Login of commands for administrators',
-        'with `--data-dir`: the local administrator; the variables above; the operator’s login of the profile; with `--profile`, its agent’s; on the server’s machine, the local administrator; the agent’s login of the profile',
+        'with `--data-dir`: the local administrator; the variables above; the operator’s login of the profile; with `--profile`, its agent’s; on the server’s machine, the local administrator; the agent’s login of the profile; the identity of the job, pod or machine',
       ],
     ],
   ),
   'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup` and the helpers write and print names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
+  'Without another login, a command shows the server who this job or machine is, if variables and files say that it runs in GitHub Actions, Forgejo Actions, GitLab CI (`MAYFLY_ID_TOKEN`), a pod with a projected token (`/var/run/secrets/mayfly/token`, or the file that `MAYFLY_IDENTITY_TOKEN_FILE` names), or beside an agent of SPIFFE (`SPIFFE_ENDPOINT_SOCKET`). `mayfly login --identity` says which, and also asks the metadata services of AWS, Google Cloud and Azure. The token is for the address in `--server`, `MAYFLY_SERVER` or the profile, or for `--audience`, and one for anybody else is not sent. Commands of the same job share the access token, in `~/.cache/mayfly/identities`; `mayfly logout` ends it.',
   'Files of other programs may call the helpers by the names of earlier versions: `aws credential-process`, `gcp-credential`, `kubectl-credential`, `npm-token`, `api-key`, `docker-credential`, `terraform-credentials` and `git-credential`.',
   'A login stores `--server` and `--ca` under its profile, and hints repeat the options that were given. `localhost` and `127.0.0.1` with the same port are one server.',
   'A login remembers the keys that its server publishes. If the server refuses the login, or issues an access token by a key that is not among them, the command compares the keys again. It warns if none of them is known, because another server may be answering at the address.',

@@ -178,7 +178,7 @@ function selfCalls(authorizer: Authorizer) {
       request('GET /v1/request/:id', { id, ...options }),
     /** Ends a login by an identity, and what it issued; the agent, too, if it has no other login. */
     logOut: async (options: CallOptions = {}): Promise<void> => {
-      await authorizer.call({ method: 'DELETE', path: '/v1/login', retry: 'unsent', ...options })
+      await request('DELETE /v1/login', { retry: 'unsent', ...options })
     },
     /** Deletes the agent and revokes all its credentials. */
     deleteSelf: (options: CallOptions = {}) => request('DELETE /v1/self', { retry: 'unsent', ...options }),

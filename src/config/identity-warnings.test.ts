@@ -12,6 +12,7 @@ test('an entry that pins numbers and events has none', async () => {
 })
 
 test.each([
+  ['a token that would outlive its agent', { token_ttl: '2h' }, 'the access token ends with the agent'],
   ['an audience of AWS', { audience: 'sts.amazonaws.com' }, 'other services demand this one'],
   [
     'the default audience of GitHub',

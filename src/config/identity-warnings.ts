@@ -22,6 +22,7 @@ export function identityWarnings(trusted: Trusted): IdentityWarning[] {
       ...terraform(entry),
       ...kubernetes(entry),
       ...sharedName(entry, trusted),
+      ...lifetimes(entry),
     ].map((message) => ({ entry: entry.name, message })),
   )
 }
@@ -120,6 +121,11 @@ function* sharedName({ agent, name }: Identity, { identities }: Trusted): Genera
   const other = reservedBy({ identities: others, platforms: [] }, agent.text)
   if (other !== undefined)
     yield `agent: the entry "${other}" can give this name, too; the first to log in has it`
+}
+
+function* lifetimes({ tokenTtlMs, agentTtlMs }: Identity): Generator<string> {
+  if (tokenTtlMs !== undefined && tokenTtlMs > agentTtlMs)
+    yield 'token_ttl: is longer than agent_ttl; the access token ends with the agent'
 }
 
 /** Of a platform that has its issuer, or that writes its subjects in this way. */

@@ -51,7 +51,7 @@ export function gatherFlags(flags: Flags): Gathered {
 
 /** Variables of the client verbs. */
 const CLIENT_NAME =
-  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|HOME|PROFILE|CA_FILE|KEYCHAIN|ALLOW_HTTP|GPG)$/
+  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|ID_TOKEN|IDENTITY_TOKEN_FILE|HOME|PROFILE|CA_FILE|KEYCHAIN|ALLOW_HTTP|GPG)$/
 /** Variables that Kubernetes and Docker links set in every container next to a service named `mayfly` or `mayfly-…`. */
 const INJECTED_NAME =
   /^MAYFLY_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/

@@ -48,9 +48,9 @@ beforeEach(() => {
   trust(true)
 })
 
-function trust(local: boolean): void {
+function trust(local: boolean, jwksUri?: string): void {
   const rule = pattern(`https?://127\\.0\\.0\\.1:\\d+/[^/]+`)
-  const keys = { jwks: undefined, jwksUri: undefined, ca: undefined, local }
+  const keys = { jwks: undefined, jwksUri, ca: undefined, local }
   identities.setTrusted({
     identities: [identity('ci', { issuer: { kind: 'pattern', rule }, keys })],
     platforms: [],
@@ -99,6 +99,13 @@ describe('issuers under a pattern', () => {
     trust(false)
     expect(await outcome(`${base}/acme`)).toBe('unknown_issuer')
     expect(seen).toEqual([])
+  })
+
+  it('share the keys at the address that the entry names', async () => {
+    trust(true, `${base}/shared/jwks`)
+    expect(await outcome(`${base}/acme`)).toBe('proven')
+    expect(await outcome(`${base}/other`)).toBe('proven')
+    expect(seen).toEqual(['shared'])
   })
 
   it('can be made up: then so many are asked for in a minute, and known ones stay', async () => {

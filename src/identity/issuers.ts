@@ -40,16 +40,24 @@ export function createIssuers(source: Source, ways: IdentityWays): Issuers {
     const fixed = fixedIssuer(readKeySet(place.jwks) ?? [])
     return { of: () => fixed, fetch }
   }
+  // Keys at one address are the same for all issuers of the pattern.
+  const isDiscovered =
+    rule.kind === 'pattern' && place.jwksUri === undefined && source.tokenReview === undefined
   const open = (issuer: string) =>
     fetchingIssuer({
       fetchKeys: () => fetchKeys(issuer, { ...place, tokenReview: source.tokenReview }, fetch),
       onFailure: (detail) => ways.log.warn({ issuer, detail }, 'the keys of an issuer cannot be had'),
-      pauseMs: rule.kind === 'pattern' ? PATTERN_PAUSE_MS : PAUSE_MS,
+      pauseMs: isDiscovered ? PATTERN_PAUSE_MS : PAUSE_MS,
       now: ways.now,
     })
-  if (rule.kind === 'pattern') return { of: createMany(open, source, ways), fetch }
-  const one = open(rule.kind === 'issuer' ? rule.issuer : rule.domain)
+  if (isDiscovered) return { of: createMany(open, source, ways), fetch }
+  const one = open(nameOf(rule))
   return { of: () => one, fetch }
+}
+
+function nameOf(rule: IssuerRule): string {
+  if (rule.kind === 'issuer') return rule.issuer
+  return rule.kind === 'pattern' ? rule.rule.text : rule.domain
 }
 
 /** The issuer that was asked for last is at the end. */

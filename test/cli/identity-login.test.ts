@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CREDENTIAL, granting, tokenFor, useJobs } from './identity-support.ts'
@@ -127,9 +127,30 @@ describe('without another login', () => {
     expect(actions.got).toEqual([])
   })
 
-  test('a profile that a flag names has its own login, or none', async () => {
+  test('a profile that is named has its own login, or none', async () => {
     const { actions, env } = await jobs.startJob()
-    expect(await runCli(['get', 'demo', '--profile', 'x'], { env })).toMatchObject({ code: 4 })
+    for (const [argv, more] of [
+      [['--profile', 'x'], {}],
+      [[], { MAYFLY_PROFILE: 'x' }],
+    ] as const) {
+      const wish = { env: { ...env, ...more } }
+      expect(await runCli(['get', 'demo', ...argv], wish)).toMatchObject({ code: 4 })
+    }
+    expect(await runCli(['login', '--identity', 'auto', '--profile', 'x'], { env })).toMatchObject({
+      code: 2,
+    })
+    expect(actions.got).toEqual([])
+  })
+
+  test('nor does it take the place of a login that is gone', async () => {
+    const { server, actions, env } = await jobs.startJob()
+    await runCli(['login'], {
+      env: { ...jobs.bareEnv(), MAYFLY_SERVER: server.url },
+      stdin: `ckr_${'0'.repeat(48)}`,
+    })
+    expect(await runCli(['get', 'demo'], { env })).toMatchObject({ code: 0 })
+    await rm(join(jobs.home(), 'config/mayfly/secrets'), { recursive: true })
+    expect(await runCli(['get', 'demo'], { env })).toMatchObject({ code: 4 })
     expect(actions.got).toEqual([])
   })
 
@@ -210,6 +231,14 @@ describe('login --identity', () => {
     const { env } = await jobs.startJob()
     const { stderr } = await runCli(['login', '--identity', 'github'], { env: { ...env, MAYFLY_TOKEN: 'x' } })
     expect(stderr).toMatch(/MAYFLY_TOKEN is set and takes precedence over this login/)
+  })
+
+  test('a lifetime that a server has made up breaks nothing', async () => {
+    for (const expires_in of [1e300, -1e300, 'x', null]) {
+      const { env } = await jobs.startJob({ 'POST /oauth/token': () => [200, granting({ expires_in })] })
+      expect(await runCli(['login', '--identity', 'auto'], { env })).toMatchObject({ code: 0 })
+      expect(await runCli(['logout'], { env })).toMatchObject({ code: 0 })
+    }
   })
 
   test('the server says who must act', async () => {

@@ -145,9 +145,34 @@ describe('identity test', () => {
     expect(stderr).toContain('Several entries match: the server refuses the token.')
   })
 
+  test('refuses a token of Kubernetes that is bound to no pod', async () => {
+    await writeFile(
+      join(home, 'm.yaml'),
+      GOOD.replace(/claims:.*event_name: push/s, "claims:\n      kubernetes.io/namespace: 'prod'"),
+    )
+    const own = { namespace: 'prod' }
+    for (const [kubernetes, condition] of [
+      [{ ...own, pod: { uid: 'u' } }, null],
+      [own, 'kubernetes.io/pod'],
+    ]) {
+      await token({ ...CLAIMS, 'kubernetes.io': kubernetes })
+      expect(JSON.parse((await run('--json')).stdout).entries[0]).toMatchObject({ condition })
+    }
+  })
+
   test('takes the token of a hosted agent', async () => {
-    await token({ iss: 'https://agents.example', sub: 'agent-1' })
+    await token({ iss: 'https://agents.example', sub: 'agent-1', jti: 'j' })
     expect(JSON.parse((await run('--json')).stdout)).toMatchObject({ taken_by: 'hosted' })
+    const old = { iat: Math.floor(Date.now() / 1000) - 700 }
+    for (const [over, condition] of [
+      [{ jti: undefined }, 'jti'],
+      [{ sub: 'a\nb' }, 'subject'],
+      [{ aud: 'other' }, 'audience'],
+      [old, 'max_age'],
+    ] as const) {
+      await token({ iss: 'https://agents.example', sub: 'agent-1', jti: 'j', ...over })
+      expect(JSON.parse((await run('--json')).stdout).entries[1]).toMatchObject({ matches: false, condition })
+    }
   })
 
   test.each(['', 'a.b', 'a.b.c.d', 'a.!!.c', 'a.bnVsbA.c', `a.${'b'.repeat(17_000)}.c`])(

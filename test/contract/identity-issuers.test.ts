@@ -128,6 +128,14 @@ describe('an issuer that speaks OpenID Connect over TLS', () => {
     expect(issuer.seen).toEqual([])
   })
 
+  it('may end in a slash, which its discovery document has and the address of that has not', async () => {
+    const slashed = `${issuer.issuer}/tenant/`
+    issuer.answers.set(`/tenant${DISCOVERY}`, metadata({ issuer: slashed }))
+    const token = issuer.signer().sign({ iss: slashed, sub: 'job', aud: AUDIENCE, ...times(Date.now()) })
+    expect(await outcome(trusting({ issuer: { kind: 'issuer', issuer: slashed } }), token)).toBe('proven')
+    expect(issuer.seen).toEqual([`/tenant${DISCOVERY}`, JWKS])
+  })
+
   it('may have its keys at an address of the entry, without discovery', async () => {
     const token = await issuer.token()
     expect(await outcome(trusting(keys({ jwksUri: `${issuer.issuer}${JWKS}` })), token)).toBe('proven')

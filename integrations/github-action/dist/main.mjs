@@ -1462,9 +1462,7 @@ function selfCalls(authorizer) {
 			...options
 		}),
 		logOut: async (options = {}) => {
-			await authorizer.call({
-				method: "DELETE",
-				path: "/v1/login",
+			await request("DELETE /v1/login", {
 				retry: "unsent",
 				...options
 			});

@@ -123,10 +123,9 @@ async function logInByIdentity(context: Context, options: Options, identity: str
     throw usage('--identity excludes the options of other logins.')
   const { logInAs, noteOtherLogin: noteOther } = await import('../identity/chosen.ts')
   const target = await readTarget(context)
-  const { auth, agent, token, isKept } = await logInAs(context, target, { identity, audience })
+  const { auth, agent, expires, isKept } = await logInAs(context, target, { identity, audience })
   const { source } = auth
   const server = target.server.text
-  const expires = token && new Date(token.expiresAt).toISOString()
   const place = isKept ? auth.file : null
   const ends = expires === undefined ? '' : `, until ${relative(expires, context.now())}`
   await context.out.report(

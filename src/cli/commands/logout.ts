@@ -31,7 +31,7 @@ export const verb = defineVerb({
     const target = await readTarget(context)
     const { profileName, profile, server } = target
     const kept =
-      isOperators === true || target.profileFrom === 'flag' ? undefined : await findKept(context, target)
+      isOperators === true || target.profileFrom !== 'default' ? undefined : await findKept(context, target)
     if (profile === undefined && kept === undefined) throw noProfile(target)
     if (deleteAgent === true) await endAgent(context, target, kept, yes === true)
     const loginEnded = kept && (await endKept(context, target, kept))

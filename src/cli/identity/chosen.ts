@@ -1,4 +1,3 @@
-import type { AccessToken } from '../../client/access-tokens.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
@@ -7,7 +6,7 @@ import { isSameServer } from '../session/server-address.ts'
 import { readTarget, type Target } from '../session/session.ts'
 import { audienceOf } from './ambient.ts'
 import type { IdentityAuth } from './auth.ts'
-import { authFor, forgetOthers } from './kept.ts'
+import { authFor, expiryOf, forgetOthers } from './kept.ts'
 import type { IdentitySource } from './source.ts'
 import { findSource, SOURCES, sourceOf } from './sources.ts'
 
@@ -20,13 +19,16 @@ export interface Chosen {
 export interface IdentityLogin {
   readonly auth: IdentityAuth
   readonly agent: { readonly id: string; readonly name: string }
-  readonly token: AccessToken | undefined
+  /** Of the access token, RFC 3339. */
+  readonly expires: string | undefined
   /** Whether the file could be written; without it, each command logs in by itself. */
   readonly isKept: boolean
 }
 
 /** Logs in with the identity that a person has chosen, and keeps that for the job. Throws `CliError`, or as the client does. */
 export async function logInAs(context: Context, target: Target, chosen: Chosen): Promise<IdentityLogin> {
+  if (target.profileFrom === 'flag')
+    throw usage('A login by an identity is in no profile.', 'Leave out --profile.')
   const audience = chosen.audience ?? audienceOf(target)
   if (audience === undefined)
     throw usage(
@@ -42,7 +44,7 @@ export async function logInAs(context: Context, target: Target, chosen: Chosen):
   await forgetOthers(context, target.server.text, auth)
   const { id, name } = await client.status()
   const [token, isKept] = await Promise.all([auth.tokens.load(), isPresent(auth.file)])
-  return { auth, agent: { id, name }, token, isKept }
+  return { auth, agent: { id, name }, expires: token && expiryOf(token), isKept }
 }
 
 async function choose(context: Context, name: string): Promise<IdentitySource> {
@@ -69,6 +71,8 @@ export async function noteOtherLogin(context: Context, { server }: Target): Prom
   const isHere = isSameServer(next.server.text, server.text)
   if (next.variable?.isUsed === true && isHere)
     context.out.note(`${next.variable.name} is set and takes precedence over this login. Unset it.`)
+  else if (next.profileFrom === 'environment')
+    context.out.note('MAYFLY_PROFILE is set and takes precedence over this login. Unset it.')
   else if (!isHere) context.out.note(`Other commands use it with: --server ${server.text}`)
   else if (next.profile?.login !== undefined)
     context.out.note(

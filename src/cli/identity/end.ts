@@ -7,6 +7,7 @@ import { clientFor } from '../session/open.ts'
 import { removeFile } from '../session/private-file.ts'
 import type { Target } from '../session/session.ts'
 import type { IdentityAuth } from './auth.ts'
+import { expiryOf } from './kept.ts'
 
 /** The login is removed from this machine all the same. */
 const PATIENCE_MS = 10_000
@@ -20,7 +21,7 @@ export async function endIdentity(context: Context, target: Target, auth: Identi
   const live = kept !== undefined && kept.expiresAt > context.now() ? kept : undefined
   const failure = live && (await endAtServer(context, target, auth, live.token))
   if (failure !== undefined && live !== undefined) {
-    const expires = relative(new Date(live.expiresAt).toISOString(), context.now())
+    const expires = relative(expiryOf(live) ?? 'never', context.now())
     context.out.note(
       `${failureOf(failure).message} The login was removed here, and is valid at the server until it expires ${expires}.`,
     )

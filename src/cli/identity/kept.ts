@@ -122,3 +122,11 @@ export async function forgetOthers(context: Context, server: string, { file }: I
   for (let kept = await findKept(context, server, file); kept; kept = await findKept(context, server, file))
     await removeFile(kept.file)
 }
+
+/** When it ends, RFC 3339; undefined for a time that a server has made up. */
+export function expiryOf({ expiresAt }: AccessToken): string | undefined {
+  return Math.abs(expiresAt) <= MAX_TIME ? new Date(expiresAt).toISOString() : undefined
+}
+
+/** ECMA-262, "Time Values": epoch ms. */
+const MAX_TIME = 8.64e15

@@ -13,7 +13,7 @@ import { spiffe } from './spiffe.ts'
 /** Variables and files say whether they are here. In the order of `auto`. */
 export const NEAR: readonly IdentitySource[] = [github, forgejo, gitlab, kubernetes, spiffe]
 /** Their metadata services must be asked, which `auto` does only at a login. */
-export const CLOUDS: readonly IdentitySource[] = [aws, gcp, azure]
+const CLOUDS: readonly IdentitySource[] = [aws, gcp, azure]
 export const SOURCES: readonly IdentitySource[] = [...NEAR, ...CLOUDS]
 
 /** The source of this name, or `file:PATH`; undefined if there is none. */

@@ -15,8 +15,8 @@ export async function findAnyLogin(context: Context, target: Target): Promise<Lo
 }
 
 async function findIdentity(context: Context, target: Target): Promise<Login | undefined> {
-  // --profile names a login that is stored.
-  if (target.profileFrom === 'flag') return undefined
+  // A profile that is named, or has a login, stands for that one: nobody acts as another in its place.
+  if (target.profileFrom !== 'default' || target.profile?.login !== undefined) return undefined
   const { ambientAuth } = await import('../identity/ambient.ts')
   const auth = await ambientAuth(context, target)
   return auth && { auth, from: 'identity' }

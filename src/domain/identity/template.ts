@@ -46,7 +46,7 @@ export function expandAgentName({ parts }: AgentTemplate, claims: Claims): Expan
     if ('text' in part) return part.text
     const value = readClaim(claims, part.claim)
     if (value === undefined) throw new IdentityRefused('value', [], `the claim ${part.claim} is missing`)
-    if (!/^[A-Za-z0-9._-]+$/.test(value) || value.includes('..'))
+    if (!/^[A-Za-z0-9._-]+$/.test(value))
       throw new IdentityRefused(
         'value',
         [],

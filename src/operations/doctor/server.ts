@@ -139,7 +139,8 @@ export async function checkLogin(context: Context, target: Target): Promise<Find
     }
     const status = await (await clientFor(context, target, login.auth)).status()
     const left = status.expires_at === null ? undefined : Date.parse(status.expires_at) - context.now()
-    if (left !== undefined && left < SOON_MS)
+    // A login by an identity gives its agent more time.
+    if (login.from !== 'identity' && left !== undefined && left < SOON_MS)
       return warn(
         'login',
         `The agent ${status.name} expires at ${status.expires_at}.`,

@@ -21,11 +21,9 @@ import {
   type TokenFacts,
 } from '../../domain/identity/match.ts'
 import { expandAgentName } from '../../domain/identity/template.ts'
+import { FOREIGN_AGE_MS, FOREIGN_TOLERANCE_MS, MAX_FOREIGN_JWT_BYTES } from '../../domain/limits.ts'
 import { fileFault } from '../../files/read-secret.ts'
 import { fileOf, issuerOf, readTrustedFile } from './read.ts'
-
-/** As at the server: foreign tokens are not longer. */
-const MAX_TOKEN = 16 * 1024
 
 /** How one entry takes the token. */
 interface Judged {
@@ -121,7 +119,11 @@ function failedOf(entry: Identity, token: TokenFacts, now: number): Failed | und
     return { condition, wanted: issuerOf(entry), token: its ?? null }
   }
   const failed = failedCondition(entry, token)
-  if (failed === undefined) return failedTime(claims, entry.maxAgeMs, now)
+  if (failed === undefined)
+    return (
+      failedTime(claims, entry.maxAgeMs, entry.issuer.kind === 'trust_domain', now) ??
+      failedPod(entry, claims)
+    )
   const { condition } = failed
   if (condition === 'audience') return { condition, wanted: entry.audience, token: shown(claims['aud']) }
   if (condition.startsWith('subject')) return { condition, wanted: entry.subject.text, token: token.subject }
@@ -130,13 +132,16 @@ function failedOf(entry: Identity, token: TokenFacts, now: number): Failed | und
   return { condition, wanted: rule?.text ?? null, token: readClaim(claims, name) ?? null }
 }
 
-/** Clocks may differ by this much, as at the server. */
-const SKEW_MS = 60_000
-
-function failedTime(claims: Claims, maxAgeMs: number | undefined, now: number): Failed | undefined {
+/** As the server does (`src/identity/times.ts`): a token of a trust domain may lack `iat`. */
+function failedTime(
+  claims: Claims,
+  maxAgeMs: number,
+  mayLackIssuedAt: boolean,
+  now: number,
+): Failed | undefined {
   const time = (name: string) => {
     const value = claims[name]
-    return typeof value === 'number' && Math.abs(value) < 1e11 ? value * 1000 : undefined
+    return typeof value === 'number' && value > 0 && value <= MAX_DATE ? value * 1000 : undefined
   }
   const text = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   const [expires, issued, begins] = [time('exp'), time('iat'), time('nbf')]
@@ -145,14 +150,22 @@ function failedTime(claims: Claims, maxAgeMs: number | undefined, now: number): 
     wanted,
     token: text(at),
   })
-  if (expires === undefined || expires + SKEW_MS <= now)
+  if (expires === undefined || expires + FOREIGN_TOLERANCE_MS <= now)
     return failed('exp', `later than ${text(now)}`, expires)
-  if (begins !== undefined && begins - SKEW_MS > now) return failed('nbf', `before ${text(now)}`, begins)
-  if (maxAgeMs === undefined) return undefined
-  if (issued === undefined || issued + maxAgeMs + SKEW_MS < now)
-    return failed('max_age', `issued after ${text(now - maxAgeMs)}`, issued)
-  return issued - SKEW_MS > now ? failed('iat', `before ${text(now)}`, issued) : undefined
+  const latest = now + FOREIGN_TOLERANCE_MS
+  if (begins !== undefined && begins > latest) return failed('nbf', `before ${text(now)}`, begins)
+  if (issued !== undefined && issued > latest) return failed('iat', `before ${text(now)}`, issued)
+  if (issued === undefined && mayLackIssuedAt)
+    return expires > now + maxAgeMs
+      ? failed('max_age', `exp before ${text(now + maxAgeMs)}`, expires)
+      : undefined
+  return issued === undefined || now - issued > maxAgeMs
+    ? failed('max_age', `issued after ${text(now - maxAgeMs)}`, issued)
+    : undefined
 }
+
+/** The last second of the year 9999. */
+const MAX_DATE = 253_402_300_799
 
 function nameOf({ agent }: Identity, claims: Claims): string | Failed {
   try {
@@ -163,6 +176,20 @@ function nameOf({ agent }: Identity, claims: Claims): string | Failed {
   }
 }
 
+/** Tokens of Kubernetes that are bound to no pod, such as those in secrets, are refused. */
+function failedPod({ claims: rules }: Identity, claims: Claims): Failed | undefined {
+  if (!rules.some(({ claim }) => claim.startsWith('kubernetes.io/'))) return undefined
+  const own = claims['kubernetes.io']
+  return isObject(own) && Object.hasOwn(own, 'pod')
+    ? undefined
+    : { condition: 'kubernetes.io/pod', wanted: 'the pod of the token', token: null }
+}
+
+const failedId = ({ jti }: Claims): Failed | undefined =>
+  typeof jti === 'string' && jti !== ''
+    ? undefined
+    : { condition: 'jti', wanted: 'an id of the token', token: null }
+
 function judgePlatform(entry: Platform, token: TokenFacts, now: number): Judged {
   const { claims } = token
   const failed: Failed | undefined =
@@ -171,7 +198,7 @@ function judgePlatform(entry: Platform, token: TokenFacts, now: number): Judged 
       : !audienceMatches(entry, claims['aud'])
         ? { condition: 'audience', wanted: entry.audience, token: shown(claims['aud']) }
         : isSubject(token.subject)
-          ? failedTime(claims, undefined, now)
+          ? (failedTime(claims, FOREIGN_AGE_MS, false, now) ?? failedId(claims))
           : { condition: 'subject', wanted: 'a subject of 1 to 255 characters', token: token.subject }
   const about = { entry: entry.name, list: 'platforms' } as const
   if (failed !== undefined) return { ...about, matches: false, agent: null, ...failed }
@@ -189,7 +216,8 @@ async function readToken({ cwd }: Context, file: string): Promise<TokenFacts> {
   } catch (error) {
     throw fault(`The file ${file} ${fileFault(error)}.`, error)
   }
-  if (content.length > MAX_TOKEN) throw fault(`The token in ${file} is longer than ${MAX_TOKEN} bytes.`)
+  if (content.length > MAX_FOREIGN_JWT_BYTES)
+    throw fault(`The token in ${file} is longer than ${MAX_FOREIGN_JWT_BYTES} bytes.`)
   const [, payload] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(content) ?? []
   if (payload === undefined) throw fault(`The file ${file} holds no JWT: three parts with dots between them.`)
   let claims: unknown

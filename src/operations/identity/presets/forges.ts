@@ -1,4 +1,4 @@
-import { asName, type ClaimLine, type Given, madeBefore, NOT_PARSED, type Preset } from './preset.ts'
+import { asName, type ClaimLine, type Given, NOT_PARSED, onePerJob, type Preset } from './preset.ts'
 
 /** The events at which those decide what runs who may write to the repository. */
 export const OWN_EVENTS = [
@@ -48,14 +48,14 @@ const github: Preset = {
   }),
 }
 
-/** Since Forgejo 15 its tokens have the numbers (forgejo#12355). */
+/** Its tokens have the numbers since https://codeberg.org/forgejo/forgejo/pulls/12355. */
 const forgejo: Preset = {
   name: 'forgejo',
   summary: 'jobs of Forgejo Actions; the issuer is https://HOST/api/actions',
   source: 'https://forgejo.org/docs/next/user/actions/security-openid-connect',
   needs: ['issuer', 'repositoryId', 'ownerId'],
   takes: ['repository', 'event', 'caFile'],
-  use: 'The job needs `enable-openid-connect: true`.',
+  use: 'The job needs `enable-openid-connect: true`. Versions of Forgejo that sign no numbers are refused.',
   entry: (given, all) => ({
     about: asName(all.repository ?? given('repositoryId')),
     lines: [{ key: 'issuer', value: given('issuer') }, NOT_PARSED],
@@ -88,7 +88,7 @@ const gitlab: Preset = {
       },
     ],
     agentSuffix: '-{job_id}',
-    last: madeBefore('1h', 'GitLab makes the token before the job begins; a job may log in this late.'),
+    last: onePerJob('1h', 'GitLab makes one token for a job, before it begins.'),
   }),
 }
 

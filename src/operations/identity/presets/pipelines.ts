@@ -1,4 +1,4 @@
-import { madeBefore, NOT_PARSED, type Preset } from './preset.ts'
+import { NOT_PARSED, onePerJob, type Preset } from './preset.ts'
 
 const buildkite: Preset = {
   name: 'buildkite',
@@ -68,7 +68,7 @@ const terraform: Preset = {
       },
     ],
     agentSuffix: '-{terraform_run_id}',
-    last: madeBefore('1h', 'The token is made before the phase begins.'),
+    last: onePerJob('1h', 'There is one token for a phase, made before it begins.'),
   }),
 }
 

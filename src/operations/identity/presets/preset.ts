@@ -90,11 +90,17 @@ export const handedOutAgain = (maxAge: string, whose: string): Line[] => [
   { key: 'once', value: false },
 ]
 
-/** Where the token is made before the job begins to work. */
-export const madeBefore = (maxAge: string, whose: string): Line[] => [
+/** Where a job gets one token, before it begins: it can log in once, perhaps late, and then works for long. */
+export const onePerJob = (longest: string, whose: string): Line[] => [
   {
     key: 'max_age',
-    value: maxAge,
+    value: longest,
     why: `${whose} The cost: a stolen token that was not used works for as long.`,
   },
+  {
+    key: 'token_ttl',
+    value: longest,
+    why: 'It can log in once: the access token has to last as long as the longest job, and so has the agent.',
+  },
+  { key: 'agent_ttl', value: longest },
 ]
