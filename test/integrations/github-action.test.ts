@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/app.ts'
 import { presetToken } from '../support/preset-tokens.ts'
+import { startServerProcess } from '../support/server-process.ts'
 import { type Job, runStep, type Step } from './fake-runner.ts'
 import { type KeylessWorld, startKeylessWorld } from './keyless-world.ts'
 
@@ -97,6 +98,29 @@ test('a job gets credentials by its identity, which end with the job', async () 
   expect(await world.agents()).toEqual([])
   await eventually(async () => expect(beaters(main)).toEqual([]))
   expect(existsSync(main.state['directory'] ?? '')).toBe(false)
+})
+
+test('the server may be known by another audience than its address', async () => {
+  const audience = 'https://mayfly.example.com'
+  const dataDir = await mkdtemp(join(directory, 'data-'))
+  const entry = { name: 'ci', issuer: world.issuer.url, local: true, audience, ...ENTRY }
+  await writeFile(join(dataDir, 'mayfly.yaml'), JSON.stringify({ identities: [entry] }))
+  const server = await startServerProcess({ dataDir, flags: ['--config', join(dataDir, 'mayfly.yaml')] })
+  try {
+    const backend = { type: 'jwt', name: 'demo', config: { audience: 'tests' } }
+    expect((await server.call(undefined, 'POST', '/v1/admin/backends', backend)).status).toBe(200)
+    const inputs = { server: server.address, audience, env: 'API_TOKEN=demo' }
+    const main = await runStep(jobOf(world), 'main', inputs)
+    expect(main).toMatchObject({ code: 0, env: { API_TOKEN: expect.stringMatching(/^eyJ/) } })
+    expect(world.issuer.asked.at(-1)).toBe(audience)
+    const path = `/v1/admin/runs/${main.outputs['run']}`
+    expect((await server.call(undefined, 'GET', path)).body).toMatchObject({ state: 'running' })
+    expect(await runStep(jobOf(world), 'post', inputs, main.state)).toMatchObject({ code: 0, stdout: '' })
+    expect((await server.call(undefined, 'GET', path)).body).toMatchObject({ state: 'ended' })
+    expect((await server.call(undefined, 'GET', '/v1/admin/agents')).body).toEqual([])
+  } finally {
+    await server.terminate()
+  }
 })
 
 test('a job that ends leaves the agent to another job of the same identity', async () => {
