@@ -1367,6 +1367,11 @@ function headerToken(text) {
 		message: "The token is empty, or contains a space, a line break or a character that no token has."
 	});
 }
+// src/client/new-key.ts
+function newKey() {
+	const random = () => Math.random().toString(36).slice(2);
+	return `${Date.now().toString(36)}-${random()}${random()}`;
+}
 // src/client/client.ts
 function createClient(options) {
 	const sender = {
@@ -1395,10 +1400,6 @@ function addressOf(server) {
 	const url = new URL(server);
 	if (!/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username + url.password !== "") throw new TypeError("The server must be an http or https address without user, query or fragment.");
 	return url.href.replace(/\/+$/, "");
-}
-function newKey() {
-	const random = () => Math.random().toString(36).slice(2);
-	return `${Date.now().toString(36)}-${random()}${random()}`;
 }
 function credentialCalls(authorizer) {
 	const request = requestThrough(authorizer);
