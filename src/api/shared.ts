@@ -188,6 +188,12 @@ export const OAuthErrorBody = Type.Object(
   {
     error: text(`One of ${Object.keys(OAUTH_ERRORS).join(', ')}.`, 'invalid_client'),
     error_description: Type.Optional(text('What is wrong, for people.', 'The client is not known.')),
+    error_uri: Type.Optional(
+      text(
+        'A page for whoever must act.',
+        'https://mayfly.example.com/console/activity?action=token.refused',
+      ),
+    ),
   },
   { title: 'OAuthError', description: 'Every error under /oauth/ (RFC 6749 §5.2).' },
 )

@@ -165,6 +165,12 @@ describe('an entry is refused', () => {
     for (const secret of [d, k]) if (secret !== undefined) expect(faults.join()).not.toContain(secret)
   })
 
+  test('but not with the keys for certificates of a trust bundle of SPIFFE, which have no name', async () => {
+    const { kid: _, ...nameless } = JWK
+    const keys = [{ ...JWK, use: 'jwt-svid' }, { ...nameless, use: 'x509-svid' }]
+    expect(await faultsWith({ jwks: { keys, spiffe_sequence: 1, spiffe_refresh_hint: 300 } })).toEqual([])
+  })
+
   test('with several keys of which one has no name, or the name of another', async () => {
     const { kid: _, ...nameless } = JWK
     expect(await faultsWith({ jwks: { keys: [JWK, nameless] } })).toEqual([

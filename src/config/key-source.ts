@@ -22,6 +22,9 @@ export interface CheckedKeys extends Omit<KeySource, 'ca'> {
   readonly caFile: string | undefined
 }
 
+/** A trust bundle of SPIFFE also has keys for certificates (`x509-svid`), without a `kid`. */
+const isForTokens = (key: Readonly<Record<string, unknown>>) => key['use'] !== 'x509-svid'
+
 export function checkKeys(
   { jwks, jwks_uri: jwksUri, ca_file: caFile, local }: KeyFields,
   note: Note,
@@ -30,10 +33,11 @@ export function checkKeys(
   if (jwks !== undefined && jwksUri !== undefined) note(['jwks'], 'jwks_uri is also set; keep one of them')
   const fault = jwksUri === undefined ? undefined : addressFault(jwksUri, isLocal)
   if (fault !== undefined) note(['jwks_uri'], fault)
+  const signing = (jwks?.keys ?? []).filter(isForTokens)
   jwks?.keys.forEach((key, index) => {
     const wrong = keyFault(key)
     if (wrong !== undefined) note(['jwks', 'keys', index], wrong)
-    else if (jwks.keys.length > 1 && typeof key['kid'] !== 'string')
+    else if (isForTokens(key) && signing.length > 1 && typeof key['kid'] !== 'string')
       note(['jwks', 'keys', index], 'has no kid, by which tokens name one of several keys')
   })
   const kids = (jwks?.keys ?? []).map((key) => key['kid'])

@@ -61,6 +61,9 @@ export interface Callers {
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
   /** From memory alone; undefined when it has to be read. Await the generation of the store first. */
   knownClient(clientId: string): Client | undefined
+  /** As `knownClient`, for an agent that `keepNamed` was told of. */
+  knownNamed(name: string): Client | undefined
+  keepNamed(client: Client): void
   /** An agent that has just been made or read, with its extra grants. Not kept. */
   clientOf(agent: Agent, grants: readonly AgentGrant[], generation: number): Client
   /** From the store: as many queries for an unknown client as for a living one. */
@@ -72,6 +75,8 @@ export interface Client {
   readonly agent: Agent
   /** The client with all scopes that its agent holds, extra grants included. */
   readonly caller: AgentCaller
+  /** Its extra grants that have not ended. */
+  readonly grants: readonly AgentGrant[]
   /** Epoch ms at which the first of its extra grants ends; `Infinity` when none does. */
   readonly grantsEndAt: number
 }

@@ -122,6 +122,16 @@ describe.each(['sqlite', 'postgres'] as const)('agents without secrets on %s', (
       expect((await main.get('/v1/status')).status).toBe(200)
     })
 
+    test('a login whose run has ended keeps no agent', async () => {
+      const id = runId()
+      const main = app.as((await exchange(app, workload(app, { run_id: id }))).body.access_token)
+      const run = (await main.post('/v1/runs', {})).body.id
+      expect((await exchange(app, workload(app, { run_id: id }), { run })).status).toBe(200)
+      expect((await main.delete(`/v1/runs/${run}`)).status).toBe(204)
+      expect((await main.delete('/v1/login')).status).toBe(204)
+      expect((await app.local.get(`/v1/admin/agents/ci-${id}`)).status).toBe(404)
+    })
+
     test('of all logins at once, one is the last', async () => {
       const id = runId()
       const tokens = []

@@ -1,6 +1,7 @@
 import { createHmac, createPublicKey, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
+  AWAY,
   GITHUB,
   type Json,
   now,
@@ -234,4 +235,16 @@ test('nothing of a token that was not signed is in the audit or the log', async 
   const audit = await server().local.get('/v1/admin/audit?limit=1000')
   expect(audit.text).not.toContain(secret)
   expect(server().logged()).not.toContain(secret)
+})
+
+test('of an issuer that is away, nobody can say whether it is one: the reply says to try again', async () => {
+  waitAMinute()
+  const token = signers.other.sign({ iss: AWAY, sub: 'job', aud: AUDIENCE, ...times(now()) })
+  const { status, text } = await present(token)
+  expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'temporarily_unavailable' }])
+  expect(text).not.toContain('127.0.0.1')
+  await server().core.denials.flush(Number.POSITIVE_INFINITY)
+  const [entry] = (await server().local.get('/v1/admin/audit?action=token.refused&limit=1')).body
+  expect(entry.details).toMatchObject({ reason: 'keys_unavailable', entries: ['away'] })
+  expect(server().logged()).toContain('the keys of an issuer cannot be had')
 })

@@ -285,6 +285,20 @@ describe.each(['sqlite', 'postgres'] as const)('keyless login on %s', (dialect) 
   })
 })
 
+test('while the keys of an issuer cannot be had, the answer is to come back', async () => {
+  const app = await startApp()
+  const keys = { jwks: undefined, jwksUri: 'http://127.0.0.1:1/jwks', ca: undefined, local: true }
+  app.core.identities.setTrusted({ identities: [entry('away', { keys })], platforms: [] })
+  const reply = await exchange(app, workload(app))
+  expect([reply.status, reply.body.error]).toEqual([503, 'temporarily_unavailable'])
+  expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
+  await vi.waitFor(async () => {
+    const { body } = await app.local.get('/v1/admin/audit?action=token.refused')
+    expect(body[0].details).toMatchObject({ code: 'temporarily_unavailable', reason: 'keys_unavailable' })
+  })
+  await app.close()
+})
+
 test('a stranger whose tokens are refused is slowed down, and a workload from the same network is not', async () => {
   const app = await startApp({ yaml: 'limits: {token_failures_per_minute: 2}' })
   app.core.identities.setTrusted({ identities: [entry('fixed')], platforms: [] })

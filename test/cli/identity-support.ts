@@ -108,6 +108,8 @@ export async function startServer(routes: Routes = {}) {
     'GET /v1/status': () => [200, AGENT],
     'POST /api/v1/credentials': () => [201, CREDENTIAL],
     'DELETE /v1/login': () => [204, undefined],
+    // As a server that has no runs.
+    'POST /v1/runs': () => [404, { error: { code: 'not_found', message: 'There is no such route.' } }],
     'DELETE /v1/self': () => [204, undefined],
     [`DELETE /api/v1/credentials/${CREDENTIAL.id}`]: () => [200, { ...CREDENTIAL, status: 'revoked' }],
     ...routes,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Run } from '../../src/domain/run.ts'
 import { DIALECTS, newAgent, newBody, newSigningKey, T0 } from '../support/store.ts'
 import { useStore } from '../support/use-store.ts'
 
@@ -44,11 +45,14 @@ describe.each(DIALECTS)('agents without secrets on %s', (dialect) => {
     const agentId = agent.id
     const login = { jti: newBody(), agentId }
     const other = { jti: newBody(), agentId }
-    await done(...store.agents.insert(agent), store.logins.insert({ ...login, expiresAt: T0 + 5 }))
+    await done(
+      ...store.agents.insert(agent),
+      store.logins.insert({ ...login, expiresAt: T0 + 5, runId: null }),
+    )
     expect(await store.logins.hasOther(login, T0)).toBe(false)
     expect(await commit([store.logins.requireOther(login, false, T0)])).toMatchObject({ reason: 'rows' })
     await done(store.logins.requireOther(login, true, T0))
-    await done(store.logins.insert({ ...other, expiresAt: T0 + 5 }))
+    await done(store.logins.insert({ ...other, expiresAt: T0 + 5, runId: null }))
     expect(await store.logins.hasOther(login, T0)).toBe(true)
     expect(await commit([store.logins.requireOther(login, true, T0)])).toMatchObject({ reason: 'rows' })
     await done(store.logins.requireOther(login, false, T0))
@@ -57,11 +61,36 @@ describe.each(DIALECTS)('agents without secrets on %s', (dialect) => {
     await done(store.tokens.revoke(other.jti, T0 + 5))
     expect(await store.logins.hasOther(login, T0)).toBe(false)
     await done(store.logins.drop(other.jti), store.logins.drop(other.jti))
+    // Nor does one whose run has ended.
+    const run: Run = {
+      id: `run_${newBody()}`,
+      agentId,
+      agentName: agent.name,
+      purpose: null,
+      heartbeatMs: 1_000,
+      version: 1,
+      startedAt: T0,
+      expiresAt: null,
+      endedAt: null,
+      reason: null,
+      endedBy: null,
+      lastBeat: null,
+      ipAddress: null,
+      userAgent: null,
+    }
+    await done(
+      ...store.runs.insert(run),
+      store.logins.insert({ jti: newBody(), agentId, expiresAt: T0 + 5, runId: run.id }),
+    )
+    expect(await store.logins.hasOther(login, T0)).toBe(true)
+    const by = { actor: 'system', ipAddress: null, userAgent: null, authMethod: null, requestId: null }
+    await done(...store.runs.endRuns([run.id], { reason: 'completed', endedAt: T0, now: T0, by }))
+    expect(await store.logins.hasOther(login, T0)).toBe(false)
   })
 
   test('deletes logins whose token has expired', async () => {
     const { store } = opened
-    const login = { jti: newBody(), agentId: `ag_${newBody()}`, expiresAt: T0 + 5 }
+    const login = { jti: newBody(), agentId: `ag_${newBody()}`, expiresAt: T0 + 5, runId: null }
     await done(store.logins.insert(login))
     expect(await commit([store.logins.insert(login)])).toMatchObject({ reason: 'unique' })
     await done(...store.tokens.tidy(T0 + 4))

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
+import { JWT_BEARER, JWT_TYPE, TOKEN_EXCHANGE } from '../support/keyless.ts'
 import type { Drawn, Operation } from './requests.ts'
-import { broken, fitting, fittingObject, MARK, nearly, type Schema, sane } from './values.ts'
+import { broken, fitting, fittingObject, MARK, nearly, pooled, type Schema, sane } from './values.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
@@ -77,6 +78,7 @@ function formBody({ oneOf = [], ...own }: Schema): fc.Arbitrary<Drawn['body']> {
         .tuple(nearly({ ...schema, properties: rest }), client)
         .map(([value, who]) => form({ ...who, ...value })),
     },
+    ...(rest['assertion'] === undefined ? [] : [{ weight: 3, arbitrary: keyless.map(form) }]),
     { weight: 1, arbitrary: right.map((body) => ({ ...body, text: `${body.text}&client_id=${MARK}` })) },
     { weight: 1, arbitrary: right.map((body) => ({ ...body, type: JSON_MEDIA })) },
     {
@@ -87,6 +89,15 @@ function formBody({ oneOf = [], ...own }: Schema): fc.Arbitrary<Drawn['body']> {
     },
   )
 }
+
+/** A workload has a token of somebody else, and no client. */
+const keyless: fc.Arbitrary<Record<string, unknown>> = fc
+  .tuple(pooled('workload'), fc.boolean(), fc.constantFrom({}, { scope: 'openid' }, { scope: 'tok:read' }))
+  .map(([token, isExchange, more]) =>
+    isExchange
+      ? { grant_type: TOKEN_EXCHANGE, subject_token: token, subject_token_type: JWT_TYPE, ...more }
+      : { grant_type: JWT_BEARER, assertion: token, ...more },
+  )
 
 /** Encodes everything except the placeholders. */
 function encode(text: string): string {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { createLogger } from '../../src/log/log.ts'
 import { askAdminSocket } from '../support/admin-socket.ts'
 import { loadGiven } from '../support/config.ts'
 import { newEnrollee } from '../support/enrollee.ts'
+import { entry, JWT_BEARER, template, workload } from '../support/keyless.ts'
 
 const ISSUER = 'https://mayfly.test'
 const KEPT = 64
@@ -133,6 +135,7 @@ export async function openPool() {
     rings['bearer'] = [...known.values()].map((one) => one.token)
     rings['clientId'] = [...known.values()].map((one) => one.clientId)
     rings['clientSecret'] = [...known.values()].map((one) => one.clientSecret)
+    await logInWithoutSecret()
     await prove()
     await request()
     await startRun()
@@ -145,6 +148,21 @@ export async function openPool() {
     const started = await app.http.server.inject({ method: 'POST', url: '/v1/runs', headers })
     if (started.statusCode !== 200) throw new Error(`starting a run: ${started.statusCode} ${started.body}`)
     keep('run', started.json().id)
+  }
+
+  let keyless = ''
+  /** A login that may have ended, and tokens of workloads that nobody has presented yet. */
+  async function logInWithoutSecret(): Promise<void> {
+    const fresh = () => workload(app, { run_id: randomUUID() })
+    if (!(await isGood(keyless))) {
+      const form = { grant_type: JWT_BEARER, assertion: fresh() }
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const payload = new URLSearchParams(form).toString()
+      const reply = await app.http.server.inject({ method: 'POST', url: '/oauth/token', headers, payload })
+      if (reply.statusCode !== 200) throw new Error(`keyless login: ${reply.body}`)
+      keyless = reply.json().access_token
+    }
+    rings['workload'] = [fresh(), fresh(), fresh()]
   }
 
   let registryLogin = ''
@@ -216,6 +234,8 @@ export async function openPool() {
     return signing.sign({ typ: 'at+jwt' }, claims)
   }
 
+  const job = entry('job', { agent: template('job-{run_id}'), scopes: ['tok:read'] })
+  app.core.identities.setTrusted({ identities: [job], platforms: [] })
   await refresh()
   const old = await call('POST', '/v1/admin/agents', { name: 'old', scopes: ['*'], expires_in: '1ms' })
   const gone = await call('POST', '/v1/admin/agents', { name: 'gone', scopes: ['*'] })
@@ -238,6 +258,7 @@ export async function openPool() {
     bearer(kind: string): string | undefined {
       const wide = known.get('wide')
       if (kind === 'registry') return registryLogin
+      if (kind === 'keyless') return `Bearer ${keyless}`
       if (kind === 'wideJwt') return `Bearer ${wide?.jwt}`
       if (kind === 'narrowedJwt') return `Bearer ${wide?.narrowed}`
       const token = ended[kind] ?? known.get(kind)?.token

@@ -71,9 +71,13 @@ const mostlyNone = fc.oneof({ weight: 8, arbitrary: fc.constant('{{caller:none}}
 
 const mostlyRegistry = fc.oneof({ weight: 8, arbitrary: fc.constant('{{caller:registry}}') }, caller)
 
+const mostlyKeyless = fc.oneof({ weight: 8, arbitrary: fc.constant('{{caller:keyless}}') }, caller)
+
 /** The server refuses a request that authenticates in two ways. */
-const callerOf = (path: string) =>
-  path.startsWith('/oauth/') ? mostlyNone : path.endsWith('/token') ? mostlyRegistry : caller
+function callerOf(path: string) {
+  if (path === '/v1/login') return mostlyKeyless
+  return path.startsWith('/oauth/') ? mostlyNone : path.endsWith('/token') ? mostlyRegistry : caller
+}
 
 /** Headers that HTTP permits; raw-socket.test.ts sends the others. */
 const header = fc.oneof(

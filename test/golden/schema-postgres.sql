@@ -164,6 +164,7 @@ login_links.expires_at bigint NOT NULL;
 logins.jti text COLLATE "C" NOT NULL;
 logins.agent_id text COLLATE "C" NOT NULL;
 logins.expires_at bigint NOT NULL;
+logins.run_id text COLLATE "C";
 mayfly_schema.version bigint NOT NULL;
 mayfly_schema.applied_at timestamp with time zone NOT NULL DEFAULT now();
 meta.key text COLLATE "C" NOT NULL;

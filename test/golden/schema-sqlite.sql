@@ -184,6 +184,7 @@ CREATE TABLE logins (
     jti text NOT NULL,
     agent_id text NOT NULL,
     expires_at integer NOT NULL,
+    run_id text,
     PRIMARY KEY (jti)
   ) STRICT;
 CREATE TABLE meta (

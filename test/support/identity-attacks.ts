@@ -9,6 +9,9 @@ const GITLAB = presetToken('gitlab').issuer ?? ''
 /** An instance of GitLab for each customer of a host. */
 export const TENANTS = 'gitlab.tenants.test'
 
+/** Its keys cannot be had. */
+export const AWAY = 'https://away.test'
+
 export const signers = {
   github: newSigner('RS256'),
   gitlab: newSigner('RS256'),
@@ -98,6 +101,17 @@ const ENTRIES = [
     agent: 'roles',
     scopes: ['demo'],
     ...keys('aws'),
+  },
+  {
+    name: 'away',
+    issuer: AWAY,
+    audience: AUDIENCE,
+    subject: 'job',
+    agent: 'away',
+    scopes: ['demo'],
+    // Nobody listens there.
+    jwks_uri: 'http://127.0.0.1:1/jwks',
+    local: true,
   },
 ]
 

@@ -1,4 +1,4 @@
-import { type Agent, type AgentBounds, type AgentGrant, secretsEnd } from '../../domain/agent.ts'
+import { type Agent, type AgentBounds, type AgentGrant, nameKey, secretsEnd } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { policyBounds, tightest } from '../../domain/policy.ts'
 import { isRunning } from '../../domain/run.ts'
@@ -37,7 +37,7 @@ const CLIENT = { method: 'client_secret_basic', scopes: undefined, expiresAt: NE
 type Parts = Pick<Core, 'store' | 'hasher' | 'issuerKeys' | 'settings' | 'runs'>
 
 export function createCallers(core: Parts): Callers {
-  /** By the fingerprint of a bearer or by a client id, which never look alike. */
+  /** By the fingerprint of a bearer, by a client id, or by a name (`namedKey`), which never look alike. */
   let all = new Map<string, Known>()
 
   function isCurrent({ agentId, generation, method, run, validUntil }: AgentCaller): boolean {
@@ -107,9 +107,14 @@ export function createCallers(core: Parts): Callers {
       remember(into, clientId, { caller: client.caller, client })
       return client
     },
+    knownNamed: (name) => recall(namedKey(name))?.client,
+    keepNamed: (client) => remember(all, namedKey(client.agent.name), { caller: client.caller, client }),
     clientOf: (agent, grants, generation) => clientOf(core, agent, grants, generation),
   }
 }
+
+/** No fingerprint and no client id has a space. */
+const namedKey = (name: string) => `name ${nameKey(name)}`
 
 function clientOf(core: Parts, agent: Agent, grants: readonly AgentGrant[], generation: number): Client {
   const token = { ...CLIENT, rotation: agent.rotation }
@@ -176,7 +181,7 @@ function build(core: Parts, found: Found): Described | undefined {
   return secretsUntil <= core.store.now() ? undefined : describe(core, found, secretsUntil)
 }
 
-type Described = Pick<Client, 'caller' | 'grantsEndAt'>
+type Described = Omit<Client, 'agent'>
 
 function describe(core: Parts, { agent, grants, token, generation }: Found, secretsUntil: number): Described {
   const living = livingGrants(grants, core.store.now())
@@ -204,7 +209,7 @@ function describe(core: Parts, { agent, grants, token, generation }: Found, secr
     method: token.method,
     generation,
   }
-  return { caller, grantsEndAt }
+  return { caller, grants: living, grantsEndAt }
 }
 
 /** Which of the agent's secrets it is: the current ones, those before, or (undefined) none. */

@@ -51,12 +51,13 @@ async function planEnd(
   // Refused when the token was revoked in the meantime.
   const revoked = tokens.revoke(jti, expiresAt + JWT_TOLERANCE_MS)
   const change = [
-    ...agents.touch(agent.id),
+    // Whichever it is, it changes the row of the agent first.
+    ...(isLast ? await endSteps(core, actor, agent, 'logged_out') : agents.touch(agent.id)),
     logins.requireOther(login, isLast, now),
     revoked,
     logins.drop(jti),
     audit(core, actor, { action: 'token.revoked', details: { jti, reason: 'logged_out' } }),
-    ...(isLast ? await endSteps(core, actor, agent, 'logged_out') : ofRun),
+    ...ofRun,
   ]
   return { revoked, change, runs: ofRun.length === 0 ? 0 : 1 }
 }

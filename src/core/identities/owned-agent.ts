@@ -7,7 +7,7 @@ import { type Actor, SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { livingGrants } from '../held-scopes.ts'
 
-type Parts = Pick<Core, 'store' | 'ids' | 'settings'>
+type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'callers'>
 
 /** What an agent without secrets is bound to. */
 export interface Ownership {
@@ -43,7 +43,7 @@ const FRESH = 0.9
 /**
  * The agent of this name for another login: made, or brought up to what its entry gives now. One that has expired makes room.
  * `rightsOf` gets the living agent, if there is one, and its living extra grants. The steps are refused when the agent has changed, or the name has been taken,
- * in the meantime: call this again. Throws `IdentityRefused` (`name_taken`) when somebody else has the name.
+ * in the meantime: call this again. Await the generation of the store first. Throws `IdentityRefused` (`name_taken`) when somebody else has the name.
  */
 export async function ownedAgent(
   core: Parts,
@@ -51,6 +51,8 @@ export async function ownedAgent(
   owned: Ownership,
   rightsOf: RightsOf,
 ): Promise<OwnedAgent> {
+  const kept = core.callers.knownNamed(owned.name)
+  if (kept !== undefined && isBoundTo(kept.agent, owned)) return bringUp(core, actor, kept, rightsOf)
   const known = await core.store.agents.findByName(owned.name)
   if (known === undefined) return createOwned(core, actor, owned, rightsOf(undefined, []))
   if (known.expiresAt !== null && known.expiresAt <= core.store.now()) {
@@ -61,7 +63,8 @@ export async function ownedAgent(
   }
   if (!isBoundTo(known, owned))
     throw new IdentityRefused('name_taken', [owned.key.slice(owned.key.indexOf(':') + 1)])
-  return bringUp(core, actor, known, rightsOf)
+  const grants = livingGrants(await core.store.agents.grantsOf(known.id), core.store.now())
+  return bringUp(core, actor, { agent: known, grants }, rightsOf)
 }
 
 function isBoundTo({ identity, identityValues: values }: Agent, owned: Ownership): boolean {
@@ -117,14 +120,13 @@ function createOwned(
 }
 
 /** An expiry that an administrator moved further away, or took off, stays. */
-async function bringUp(
+function bringUp(
   core: Parts,
   actor: Actor<undefined>,
-  known: Agent,
+  { agent: known, grants }: Pick<OwnedAgent, 'agent' | 'grants'>,
   rightsOf: RightsOf,
-): Promise<OwnedAgent> {
+): OwnedAgent {
   const now = core.store.now()
-  const grants = livingGrants(await core.store.agents.grantsOf(known.id), now)
   const { scopes, ttlMs, bounds } = rightsOf(known, grants)
   const wanted = [...new Set(scopes)]
   const isExtended = known.expiresAt !== null && known.expiresAt < now + FRESH * ttlMs

@@ -15,7 +15,7 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 /** 60 bits: of a million agents of a platform, two have one name once in two million platforms, and the second is refused. */
 const NAME_DIGITS = 12
 
-type Parts = Pick<Core, 'store' | 'ids' | 'settings'>
+type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'callers'>
 
 /**
  * The agent of a platform whose token was proven. Each (platform, `sub`) is one of its own, which nothing refuses for being new and

@@ -3,7 +3,9 @@ import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/co
 import { entry, JWT_BEARER, template, workload } from '../../../test/support/keyless.ts'
 import type { Identity } from '../../domain/identity/identity.ts'
 import type { Change } from '../../store/engine/change.ts'
+import { changeAgent } from '../agents/change-agent.ts'
 import { deleteAgent } from '../agents/end-agent.ts'
+import { reapAgents } from '../agents/reap-agents.ts'
 import { endLogin } from '../identities/end-login.ts'
 import { exchangeToken } from './exchange-token.ts'
 
@@ -94,6 +96,50 @@ describe('the end of a login', () => {
     expect(await test.core.store.agents.findByName('ci-1')).toBeUndefined()
     expect(await test.audit('agent.deleted')).toMatchObject([{ facts: { reason: 'logged_out' } }])
   })
+})
+
+it('from the third login on an agent is not read again until it changes', async () => {
+  await start()
+  const { agents } = test.core.store
+  const { findByName } = agents
+  let read = 0
+  agents.findByName = (name) => {
+    read += 1
+    return findByName(name)
+  }
+  for (let count = 0; count < 4; count += 1) await logIn(token())
+  expect(read).toBe(2)
+  await changeAgent(test.core, LOCAL, 'ci-1', { expires_in: '2h' })
+  const before = read
+  await logIn(token())
+  expect(read).toBe(before + 1)
+  // The same name in another case is of other values.
+  await expect(logIn(token({ run_id: 'A' }))).resolves.toMatchObject({ scope: 'db' })
+  await logIn(token({ run_id: 'A' }))
+  await expect(logIn(token({ run_id: 'a' }))).rejects.toMatchObject({ code: 'invalid_grant' })
+  await deleteAgent(test.core, LOCAL, 'ci-1')
+  await logIn(token())
+  expect(await test.audit('agent.created')).toMatchObject([
+    { agentName: 'ci-1' },
+    { agentName: 'ci-A' },
+    { agentName: 'ci-1' },
+  ])
+})
+
+it('without a console a refusal names no page', async () => {
+  test = await testCore({ console: 'off' })
+  const refused = await logIn(token()).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: 'invalid_grant', uri: undefined })
+})
+
+it('an agent that nobody logs in as any more ends as others do', async () => {
+  await start()
+  const { accessToken } = await logIn(token())
+  test.advance(3_600_000)
+  await reapAgents(test.core, new AbortController().signal)
+  expect(await test.core.store.agents.findByName('ci-1')).toBeUndefined()
+  expect(await test.audit('agent.expired')).toMatchObject([{ agentName: 'ci-1', actor: 'system' }])
+  await expect(test.actor(accessToken)).rejects.toThrow('no such agent')
 })
 
 it('a denial names no agent that there is not', async () => {

@@ -159,7 +159,12 @@ async function tryLogin(
     ...whileInRun(plan),
     ...owned.steps,
     ...(use === undefined ? [] : [use]),
-    core.store.logins.insert({ jti: made.jti, agentId: agent.id, expiresAt: made.expiresAt }),
+    core.store.logins.insert({
+      jti: made.jti,
+      agentId: agent.id,
+      expiresAt: made.expiresAt,
+      runId: plan.run?.id ?? null,
+    }),
     issuedEntry(core, who, plan, made, provenBy(proven)),
   ]
   // Not by the agent, whose row this may be about to add.
@@ -170,6 +175,8 @@ async function tryLogin(
     return undefined
   }
   core.meter.authenticated('identity', 'ok')
+  // Only the second login promises a third.
+  if (!owned.isNew) core.callers.keepNamed(who.client)
   core.lastUse.touch(agent.id, { at: core.store.now(), from: nobody.origin.ipAddress })
   return made
 }

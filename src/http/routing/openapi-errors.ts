@@ -22,6 +22,7 @@ const OAUTH: readonly OAuthError[] = [
   'invalid_grant',
   'invalid_token',
   'insufficient_scope',
+  'unauthorized_client',
   'unsupported_grant_type',
   'unsupported_token_type',
   'invalid_scope',

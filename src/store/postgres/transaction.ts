@@ -1,10 +1,11 @@
 import type pg from 'pg'
-import type { Change, Outcome, Step, Value } from '../engine/change.ts'
+import type { Change, Outcome, Step, Topic, Value } from '../engine/change.ts'
 import { columnTypes } from '../schema/columns.ts'
 import { isUniqueViolation } from './errors.ts'
 import { NOW_MS, raiseGeneration } from './generation.ts'
 
 type Insert = Extract<Step, { op: 'insert' }>
+type Raise = Extract<Step, { op: 'invalidate' }>
 type TokenStep = Extract<Step, { op: 'token' }>
 type Refusal = Extract<Outcome, { done: false }>
 
@@ -50,11 +51,16 @@ export async function runTransaction(
   }
 }
 
+/**
+ * The generation is raised last, and once for each topic: its row is one for all, so that it is locked for as short as can be, and
+ * whoever holds it waits for nothing else.
+ */
 async function runSteps(
   client: pg.PoolClient,
   change: Change,
   onStep: (step: Step) => void,
 ): Promise<Refusal | undefined> {
+  const raises = new Map<Topic | undefined, Step>()
   let index = 0
   for (let step = change[index]; step !== undefined; step = change[index]) {
     onStep(step)
@@ -63,11 +69,18 @@ async function runSteps(
       const refused = await insertAll(client, inserts)
       if (refused !== undefined) return { done: false, step: index + refused, reason: 'unique' }
       index += inserts.length
+    } else if (step.op === 'invalidate') {
+      raises.set(step.topic, step)
+      index += 1
     } else {
       const reason = await runStep(client, step)
       if (reason !== undefined) return { done: false, step: index, reason }
       index += 1
     }
+  }
+  for (const [topic, step] of raises) {
+    onStep(step)
+    await client.query(raiseGeneration(topic))
   }
   return undefined
 }
@@ -117,7 +130,7 @@ async function insertRows(client: pg.PoolClient, inserts: readonly Insert[]): Pr
 
 async function runStep(
   client: pg.PoolClient,
-  step: Exclude<Step, Insert>,
+  step: Exclude<Step, Insert | Raise>,
 ): Promise<Refusal['reason'] | undefined> {
   switch (step.op) {
     case 'guard': {
@@ -136,9 +149,6 @@ async function runStep(
         if (isUniqueViolation(error)) return 'unique'
         throw error
       }
-    case 'invalidate':
-      await client.query(raiseGeneration(step.topic))
-      return undefined
     default: {
       const never: never = step
       return never

@@ -1,4 +1,4 @@
-import { bigint, text } from './column.ts'
+import { bigint, nullable, text } from './column.ts'
 
 /** Logins without a secret of ours, and the entries that admit them. */
 export const KEYLESS_COLUMNS = {
@@ -7,6 +7,8 @@ export const KEYLESS_COLUMNS = {
     jti: text,
     agent_id: text,
     expires_at: bigint,
+    /** The run that the token is for; null: none. */
+    run_id: nullable(text),
   },
   /** When some node last had this entry of `identities` or `platforms`. */
   trusts: {

@@ -7,6 +7,7 @@ const TABLES = [
     jti text NOT NULL,
     agent_id text NOT NULL,
     expires_at bigint NOT NULL,
+    run_id text,
     PRIMARY KEY (jti)
   )`,
   `CREATE TABLE trusts (
