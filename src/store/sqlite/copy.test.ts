@@ -121,7 +121,7 @@ test('a restore ends the sessions, links, challenges and logins under way of peo
     challenges: "'c', 'confirm', 'ses_1', 'n', 1, 9, NULL",
     command_logins:
       "'h', 'device', 'u', 'waiting', 'laptop', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 5000, 1, 9",
-    logins: "'j', 'ag_1', 9",
+    logins: "'j', 'ag_1', 9, NULL",
     trusts: "'identity:ci', 1",
   }
   const { db } = await openFile(source)
