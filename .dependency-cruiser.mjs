@@ -117,6 +117,7 @@ export default {
       '^src/cli/(?!verbs/)',
       '^src/(cli|client|api|files|domain)/|^src/(log/log|installation)\\.ts$',
     ),
+    allow('integrations-import-client', '^integrations/', '^src/(client|cli|domain)/'),
     allow('the-table-names-operations', '^src/cli/verbs/', '^src/(cli|operations)/'),
     allow(
       'operations-import-app',

@@ -27,6 +27,7 @@ const GUIDES = pages(
   'git',
   'aws',
   'kubernetes',
+  'hosted-agents',
   'http',
   'write-a-recipe',
   'plugins',

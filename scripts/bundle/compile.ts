@@ -8,8 +8,9 @@ import type { Script } from 'node:vm'
 import { chunkLoader } from '../../src/cli/load-chunks.ts'
 
 /**
- * Runs `mayfly get` from the chunks in a directory, and stores what V8 has compiled by then beside each: `NAME.compiled`.
- * The files belong to the same owner as the code, so they are as safe as the code itself.
+ * Runs `mayfly get` and then `mayfly run` from the chunks in a directory, and stores beside each what V8 had compiled of it when
+ * the first of them that loads it was over: `NAME.compiled`. The files belong to the same owner as the code, so they are as
+ * safe as the code itself.
  */
 const directory = process.argv[2] ?? ''
 const scripts = new Map<string, Script>()
@@ -36,8 +37,9 @@ const credential = {
   created_at: '2000-01-01T00:00:00.000Z',
   expires_at: '2000-01-01T00:10:00.000Z',
 }
-const server = createServer((_, reply) => {
-  reply.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(credential))
+const server = createServer(({ url }, reply) => {
+  const body = url === '/v1/runs' ? { id: 'run_00000000000000000000000000', heartbeat: '10s' } : credential
+  reply.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 })
 await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
 const home = mkdtempSync(join(tmpdir(), 'mayfly-build-'))
@@ -46,17 +48,26 @@ try {
   for (const name of Object.keys(process.env)) if (name.startsWith('MAYFLY_')) delete process.env[name]
   Object.assign(process.env, { HOME: home, MAYFLY_TOKEN: 'token', MAYFLY_SERVER: `http://127.0.0.1:${port}` })
   for (const name of ['XDG_CONFIG_HOME', 'XDG_CACHE_HOME']) delete process.env[name]
-  process.argv.splice(2, Infinity, 'get', 'demo')
   process.stdout.write = ((...args: unknown[]) => {
     const done = args.at(-1)
     if (typeof done === 'function') done()
     return true
   }) as typeof process.stdout.write
-  await (load('start.cjs') as { start(): Promise<void> }).start()
-  if (process.exitCode !== 0) throw new Error('mayfly get failed')
+  const compiled = new Set<string>()
+  for (const words of [
+    ['get', 'demo'],
+    ['run', '--env', 'T=demo', '--', process.execPath, '-e', ''],
+  ]) {
+    process.argv.splice(2, Infinity, ...words)
+    await (load('start.cjs') as { start(): Promise<void> }).start()
+    if (process.exitCode !== 0) throw new Error(`mayfly ${words[0]} failed`)
+    for (const [name, script] of scripts) {
+      if (!compiled.has(name)) writeFileSync(`${path(name)}.compiled`, script.createCachedData())
+      compiled.add(name)
+    }
+  }
 } finally {
   server.close()
   server.closeAllConnections()
   rmSync(home, { recursive: true })
 }
-for (const [name, script] of scripts) writeFileSync(`${path(name)}.compiled`, script.createCachedData())

@@ -33,8 +33,12 @@ export async function writeTree(version: string, work: string, prefix: string): 
   await write(join(documents, 'THIRD-PARTY-LICENSES'), await renderThirdParty(work))
   await write(join(documents, 'sbom.cdx.json'), await renderSbom(version))
   for (const name of DOCUMENTS) await copyFile(join(ROOT, name), join(documents, name))
-  await cp(join(ROOT, 'docs'), join(documents, 'docs'), { recursive: true })
+  for (const name of ['docs', 'integrations'])
+    await cp(join(ROOT, name), join(documents, name), { recursive: true, filter: isNoSource })
 }
+
+/** The programs of the action are in its `dist`. */
+const isNoSource = (path: string) => path !== join(ROOT, 'integrations/github-action/src')
 
 async function write(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true })

@@ -2,6 +2,7 @@ import type { TokenCache } from './access-tokens.ts'
 import { createAdmin } from './admin.ts'
 import { type Authorizer, createAuthorizer } from './authorize.ts'
 import type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
+import { newKey } from './new-key.ts'
 import { entryPages, pages } from './paging.ts'
 import { requestThrough } from './routes.ts'
 import { runCalls } from './runs.ts'
@@ -118,12 +119,6 @@ function addressOf(server: string): string {
 /** `idempotencyKey`: by default a new one, so that the client can ask again for an answer that was lost. */
 export interface IssueOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
-}
-
-/** Unique among the keys of this agent for a day. It is no secret, and so not worth loading the cryptography for. */
-function newKey(): string {
-  const random = () => Math.random().toString(36).slice(2)
-  return `${Date.now().toString(36)}-${random()}${random()}`
 }
 
 function credentialCalls(authorizer: Authorizer) {

@@ -167,7 +167,10 @@ describe('an entry is refused', () => {
 
   test('but not with the keys for certificates of a trust bundle of SPIFFE, which have no name', async () => {
     const { kid: _, ...nameless } = JWK
-    const keys = [{ ...JWK, use: 'jwt-svid' }, { ...nameless, use: 'x509-svid' }]
+    const keys = [
+      { ...JWK, use: 'jwt-svid' },
+      { ...nameless, use: 'x509-svid' },
+    ]
     expect(await faultsWith({ jwks: { keys, spiffe_sequence: 1, spiffe_refresh_hint: 300 } })).toEqual([])
   })
 

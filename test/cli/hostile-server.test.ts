@@ -131,8 +131,8 @@ describe('variables', () => {
     ['get', 'mayfly', '-o', 'env'],
     ['get', 'mayfly', '-o', 'dotenv'],
     ['get', 'demo', '--prefix', 'MAYFLY', '-o', 'env'],
-    ['run', '--backend', 'mayfly', '--', 'touch', 'owned'],
-  ])('a field that completes a forbidden name is refused: %s %s %s %s', async (...argv) => {
+    ['run', '--no-run', '--backend', 'mayfly', '--', 'touch', 'owned'],
+  ])('a field that completes a forbidden name is refused: %s %s %s %s %s', async (...argv) => {
     const end = await ask({ ...credential, fields: { user: 'touch owned' } }, ...argv)
     expect(end).toMatchObject({ code: 2, stdout: '' })
     expect(end.stderr).toContain('"MAYFLY_USER" is a variable that mayfly does not set.')

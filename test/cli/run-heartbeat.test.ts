@@ -94,6 +94,19 @@ describe.concurrent('mayfly run', () => {
     expect(await run.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
+  test('survives a server that hangs, and says what it knows', async () => {
+    const gate = await openGate(world.url)
+    cleanUps.push(() => gate.close())
+    const { agent, run } = await started('cat', [], gate.url)
+    gate.on('POST run', 'hold')
+    await run.said(/has heard no heartbeat of run_\w{26} .* It does not answer in time\. Retrying\.\n$/)
+    gate.release('POST run')
+    await run.said(/the server takes the heartbeats of run_\w{26} again\.\n$/)
+    expect(await runOf(agent)).toMatchObject({ state: 'running' })
+    run.child.stdin?.end()
+    expect(await run.ended).toMatchObject({ code: 0, stdout: 'ready\n' })
+  })
+
   test('says that nobody heard its heartbeats for long, and its command lives until the end is known', async () => {
     const gate = await openGate(world.url)
     cleanUps.push(() => gate.close())

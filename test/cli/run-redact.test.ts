@@ -19,9 +19,10 @@ beforeAll(async () => {
 
 /** `mayfly run` against a server whose credential has these parts. */
 async function run(fields: Record<string, string | number>, argv: readonly string[]) {
-  const server = await scripted((request, response) =>
-    json(200, request.method === 'POST' ? { ...ISSUED, fields } : {})(request, response),
-  )
+  const server = await scripted((request, response) => {
+    const answer = request.url === '/v1/runs' ? { id: 'run_1', heartbeat: '10s' } : { ...ISSUED, fields }
+    json(200, request.method === 'POST' ? answer : {})(request, response)
+  })
   onTestFinished(async () => void (await server.close()))
   const login = { MAYFLY_SERVER: server.url, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
   return spawnCli(['run', '--backend', 'demo', ...argv, '--', 'sh', '-c', PARTS], {

@@ -180,11 +180,11 @@ describe('at the end', () => {
 
   test('a revocation that takes long is waited for', async () => {
     const gate = await openGate(world.url)
-    gate.on('DELETE', 'hold')
+    gate.on('DELETE run', 'hold')
     const { agent, env } = await newRunner(world)
     const it = spawnCli(['run', '--backend', 'demo', 'true'], { env: { ...env, MAYFLY_SERVER: gate.url } })
-    await gate.held('DELETE')
-    gate.release('DELETE')
+    await gate.held('DELETE run')
+    gate.release('DELETE run')
     expect(await it.ended).toMatchObject({ code: 0, stderr: '' })
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
     await gate.close()

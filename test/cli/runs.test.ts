@@ -99,13 +99,40 @@ test.each([60, 200])(
     const listed = await runCli(['runs', 'ls'], { env: { ...env, NO_COLOR: '1' }, tty: true, columns })
     expect(listed.code).toBe(0)
     expect(lines(listed.stdout)).toHaveLength(2)
-    for (const line of lines(listed.stdout)) expect(line).not.toMatch(STEERING)
+    for (const line of lines(listed.stdout)) {
+      expect(line).not.toMatch(STEERING)
+      expect(line.length).toBeLessThanOrEqual(columns)
+    }
     const shown = await runCli(['runs', 'show', run], { env: { ...env, NO_COLOR: '1' }, tty: true, columns })
     for (const line of lines(shown.stdout)) expect(line).not.toMatch(STEERING)
     expect(shown.stdout).not.toMatch(/^run_x/m)
     const raw = await runCli(['runs', 'show', '--json', run], { env })
     expect(JSON.parse(raw.stdout).purpose).toBe(HOSTILE)
     expect(raw.stdout).not.toContain('\u001b')
+  },
+)
+
+test.each([60, 80, 200])(
+  'its lines fit into a terminal of %i columns, for everybody who may list',
+  async (columns) => {
+    const purpose = 'the nightly report of all orders, as finance has asked for it in a long sentence'
+    const { env, run, agent } = await withRun({ purpose })
+    const ended = (await agent.client.post('/v1/runs', { purpose })).body.id
+    await world.app.admin('DELETE', `/v1/admin/runs/${ended}`)
+    const everybody = [
+      [['runs', 'ls'], env],
+      [['runs', 'ls', '--all-agents'], await administrator()],
+      [['runs', 'ls', '--data-dir', world.app.directory], world.bareEnv],
+    ] as const
+    for (const [argv, of] of everybody) {
+      const wish = { env: { ...of, NO_COLOR: '1' }, tty: true, columns }
+      const { code, stdout } = await runCli([...argv, '--state', 'all'], wish)
+      expect(code).toBe(0)
+      expect(stdout).toContain(run)
+      expect(stdout).toContain(ended)
+      expect(stdout.includes('the nightly report of all orders')).toBe(columns === 200)
+      for (const line of lines(stdout)) expect(line.length).toBeLessThanOrEqual(columns)
+    }
   },
 )
 
@@ -121,6 +148,21 @@ test('audit --run shows what happened in a run, with its id on each line', async
   // In one commit.
   expect(actions.slice(2).sort()).toEqual(['credential.revoked', 'run.ended'])
   for (const line of shown) expect(line).toContain(run)
+})
+
+test('credentials ls --run lists what was issued for a run, to an administrator', async () => {
+  const { run, agent, env } = await withRun()
+  await agent.client.post('/v1/credentials/demo', {})
+  const listed = await runCli(['credentials', 'ls', '--run', run], { env: await administrator() })
+  const [heading, row, ...more] = lines(listed.stdout)
+  expect(heading).toMatch(/^CREDENTIAL +AGENT +BACKEND /)
+  expect(row).toMatch(new RegExp(`^cred_\\w+ +${agent.name} +demo `))
+  expect(more).toEqual([])
+  await agent.client.delete(`/v1/runs/${run}`)
+  const argv = ['credentials', 'ls', '--json', '--status', 'all', '--run', run]
+  const all = JSON.parse((await runCli(argv, { env: await administrator() })).stdout)
+  expect(all).toMatchObject([{ agent_name: agent.name, status: 'revoked' }])
+  expect(await runCli(['credentials', 'ls', '--run', run], { env })).toMatchObject({ code: 5, stdout: '' })
 })
 
 test('completes the ids of runs that live', async () => {

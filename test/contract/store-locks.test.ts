@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Change, Outcome } from '../../src/store/engine/change.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
 import { openPostgres } from '../../src/store/postgres/engine.ts'
+import { eventually } from '../support/app.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 import { agentRow, auditRow, credentialRow, T0 } from '../support/store.ts'
 
@@ -99,6 +100,35 @@ test('a change that only raises the generation does not wait behind changes to a
   expect((await holder.query(waiting('agents'))).rowCount).toBeGreaterThan(0)
   await holder.query('COMMIT')
   await Promise.all(touching)
+})
+
+test('a change that raises the generation and then waits for an agent holds up no other that raises it, and raises it once', async () => {
+  const [locked, free, other] = [agentRow(), agentRow(), agentRow()]
+  const [node, second] = nodes
+  if (node === undefined || second === undefined) throw new Error('no node')
+  await node.commit([locked, free, other].map((row) => ({ op: 'insert', table: 'agents', row }) as const))
+  const before = await node.generation()
+  await holder.query('BEGIN')
+  await holder.query('UPDATE agents SET version = 2 WHERE id = $1', [locked.id])
+  const waiting = node.commit([
+    ...node.agents.touch(free.id),
+    ...node.agents.touch(locked.id),
+    { op: 'invalidate', topic: free.id },
+  ])
+  // It has reached the lock, and is past the time after which it would give up.
+  const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    AND clock_timestamp() - xact_start > interval '200 ms'`
+  await eventually(async () => {
+    await holder.query('SELECT pg_stat_clear_snapshot()')
+    expect((await holder.query(waits)).rowCount).toBe(1)
+  })
+  expect(await second.commit(second.agents.touch(other.id))).toEqual({ done: true })
+  expect(await second.generation()).toBe(before + 1)
+  await holder.query('ROLLBACK')
+  expect(await waiting).toEqual({ done: true })
+  expect(await second.generation()).toBe(before + 3)
+  expect(second.changedAt(locked.id)).toBeGreaterThan(before + 1)
+  expect(second.changedAt(free.id)).toBeGreaterThan(before + 1)
 })
 
 test('a change is refused for its first guard that fails, not for one on a locked row', async () => {

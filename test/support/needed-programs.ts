@@ -27,6 +27,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'test/support/ssh-server.ts': ['/usr/sbin/sshd', 'ssh'],
   'test/support/tls-server.ts': ['openssl', 'nginx'],
   'test/docs/backend-page.ts': ['curl'],
+  'test/docs/guide-hosted-agents.test.ts': ['curl', 'jq'],
   'test/docs/installed-server.ts': ['curl'],
   'test/docs/start.test.ts': ['psql', 'curl'],
   'test/package/package-manual.test.ts': ['man'],

@@ -3,7 +3,7 @@ import type { ActiveCredential, CredentialFilter, Token } from '../../client/wir
 import { requireBackend, requireKnown } from '../admin/require-known.ts'
 import { ADMIN, FILTERS } from '../admin/verbs.ts'
 import { LIST_OPTIONS, type Rows, showList } from '../frame/list.ts'
-import { choice, flag, type ValuesOf } from '../frame/options.ts'
+import { choice, flag, text, type ValuesOf } from '../frame/options.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient, openOwnClient } from '../session/admin.ts'
@@ -11,14 +11,16 @@ import { openAdminClient, openOwnClient } from '../session/admin.ts'
 const STATUSES = ['active', 'expired', 'revoked', 'all'] as const
 
 type Filter = ValuesOf<typeof FILTERS & typeof LIST_OPTIONS> & {
+  readonly run?: string | undefined
   readonly status?: (typeof STATUSES)[number] | undefined
 }
 
 export const list = defineVerb({
   description:
-    'Lists your active credentials, oldest first. Without a login, and with --data-dir, --all-agents, --agent or --status, it lists those of all agents, newest first, which needs an administrator. Secrets are never shown.',
+    'Lists your active credentials, oldest first. Without a login, and with --data-dir, --all-agents, --agent, --run or --status, it lists those of all agents, newest first, which needs an administrator. Secrets are never shown.',
   options: {
     ...FILTERS,
+    run: text('<id>', 'only what was issued for this run', { values: 'runs' }),
     status: choice('<status>', 'only this status, of all agents; active by default', STATUSES),
     allAgents: flag('of all agents, even if you have a login'),
     ...LIST_OPTIONS,
@@ -31,8 +33,8 @@ export const list = defineVerb({
   json: 'array of {id, backend, created_at, expires_at}; of all agents, also {agent_id, agent_name, scopes, status, upstream (optional)}',
   ...ADMIN,
   run: async (context, options) => {
-    const { allAgents, agent, status } = options
-    const isOfAll = allAgents === true || agent !== undefined || status !== undefined
+    const { allAgents, agent, run, status } = options
+    const isOfAll = allAgents === true || [agent, run, status].some((one) => one !== undefined)
     const own = isOfAll ? undefined : await openOwnClient(context)
     return own === undefined ? listAll(context, options) : listOwn(context, own, options)
   },
@@ -59,9 +61,9 @@ function listOwn(context: Context, client: Client, options: Filter): Promise<voi
 }
 
 async function listAll(context: Context, options: Filter): Promise<void> {
-  const { backend, agent, status = 'active' } = options
+  const { backend, agent, run, status = 'active' } = options
   const client = await openAdminClient(context)
-  const filter: CredentialFilter = { backend, agent, status: status === 'all' ? undefined : status }
+  const filter: CredentialFilter = { backend, agent, run, status: status === 'all' ? undefined : status }
   const kept = status === 'all' ? '' : `${status} `
   const { now } = context
   const shape: Rows<Token> = {

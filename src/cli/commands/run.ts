@@ -6,7 +6,6 @@ import { flag, off, text, type ValuesOf } from '../frame/options.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import type { RunWish } from '../run/open-run.ts'
-import { deliverAll } from '../run/prepare.ts'
 import type { Redaction } from '../run/redact.ts'
 import { CREDENTIAL_OPTIONS, readRequestedCredentials } from '../run/requested-credentials.ts'
 import { supervise } from '../run/supervise.ts'
@@ -63,7 +62,11 @@ export const verb = defineVerb({
     const redaction = options.redact === true ? await newRedaction(context, options) : undefined
     const env = withoutLogin(context.env, options.keepLogin === true)
     const supervised = { name: command, args, graceMs, isGuarded: options.guard === true, run, redaction }
-    return supervise(context, supervised, (all) => deliverAll(context, all, { requested, env, redaction }))
+    return supervise(context, supervised, async (preparation) => {
+      // Loaded while the server begins the run.
+      const { deliverAll } = await import('../run/prepare.ts')
+      return deliverAll(context, preparation, { requested, env, redaction })
+    })
   },
 })
 

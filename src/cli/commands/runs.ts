@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import type { Run } from '../../client/wire.ts'
 import { requireKnown } from '../admin/require-known.ts'
 import { ADMIN, FILTERS } from '../admin/verbs.ts'
-import { LIST_OPTIONS, type Rows, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, type Rows, shortened, showList } from '../frame/list.ts'
 import { choice, flag } from '../frame/options.ts'
 import { type Cell, listing } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
@@ -61,6 +61,7 @@ export const list = defineVerb({
         'LAST BEAT',
         'PURPOSE',
       ],
+      spare: ['LAST BEAT', 'CREDENTIALS', 'STARTED', 'PURPOSE'],
       cells: (run) => [
         run.id,
         ...owner(run),
@@ -68,7 +69,7 @@ export const list = defineVerb({
         String(run.credentials.live),
         relative(run.started_at, now()),
         relative(run.last_beat, now()),
-        shortened(run.purpose ?? ''),
+        shortened(run.purpose ?? '', SHOWN),
       ],
     }
     const read = (page: { readonly limit: number }) =>
@@ -86,10 +87,6 @@ const inWords = (reason: string) => reason.replaceAll('_', ' ')
 
 /** It stands last, and `show` has the rest of it. */
 const SHOWN = 60
-const shortened = (text: string) => {
-  const all = [...text]
-  return all.length > SHOWN ? `${all.slice(0, SHOWN - 1).join('')}…` : text
-}
 
 export const show = defineVerb({
   description: 'Shows a run: yours, or with --all-agents, and without a login, that of any agent.',

@@ -2,6 +2,7 @@ import { usage } from './failure.ts'
 import { flag, text, type ValuesOf } from './options.ts'
 import { type Cell, table } from './output.ts'
 import { paged } from './paged.ts'
+import { oneLine } from './terminal-text.ts'
 import type { Context } from './verb.ts'
 
 /** As many rows as a person looks through. */
@@ -30,6 +31,8 @@ export interface Rows<T> {
   onNone?(): Promise<void>
   readonly heading: readonly string[]
   cells(row: T): readonly Cell[]
+  /** Headings to leave out where a terminal is too narrow, the first ones first. The last column is cut to the room. */
+  readonly spare?: readonly string[]
 }
 
 /**
@@ -63,10 +66,57 @@ export async function showList<T>(
 /** Writes all the rows, through the user's pager if a terminal cannot show them at once. */
 export async function showRows<T>(context: Context, rows: readonly T[], shape: Rows<T>): Promise<void> {
   const isNone = rows.length === 0
+  const { stdout } = context
+  const columns = (stdout.isTTY === true ? stdout.columns : undefined) || Number.POSITIVE_INFINITY
   await paged(context, ({ out }) =>
-    out.show(rows, () => (isNone ? '' : table(shape.heading, rows.map(shape.cells), out.paint))),
+    out.show(rows, () => {
+      if (isNone) return ''
+      const all = { heading: shape.heading, rows: rows.map(shape.cells) }
+      const { heading, rows: cells } = shape.spare === undefined ? all : fitted(all, shape.spare, columns)
+      return table(heading, cells, out.paint)
+    }),
   )
   if (isNone && !context.out.isJson) context.out.note(shape.none)
+}
+
+interface Cells {
+  readonly heading: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+/** What a last column that is cut keeps at least. */
+const LEAST_CUT = 10
+
+/** Leaves out columns of `spare`, and cuts the last one, so that the lines fit. */
+function fitted({ heading, rows }: Cells, spare: readonly string[], columns: number): Cells {
+  const last = heading.length - 1
+  const widths = heading.map((text, at) =>
+    Math.max(text.length, ...rows.map((row) => textOf(row[at]).length)),
+  )
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const own = widths[last] ?? 0
+  if (before + own <= columns) return { heading, rows }
+  const [first, ...others] = spare
+  if (first === undefined || before + Math.min(own, LEAST_CUT) <= columns) {
+    const room = Math.max(columns - before, 1)
+    const cut = rows.map((row) => [...row.slice(0, -1), shortened(textOf(row[last]), room)])
+    return { heading, rows: cut }
+  }
+  const at = heading.indexOf(first)
+  const rest = {
+    heading: heading.filter((_, column) => column !== at),
+    rows: rows.map((row) => row.filter((_, column) => column !== at)),
+  }
+  return fitted(rest, others, columns)
+}
+
+const textOf = (cell: Cell = '') => oneLine(typeof cell === 'string' ? cell : cell.text)
+
+/** The text in at most so many UTF-16 code units, none of them half a character. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text
+  const kept = text.slice(0, most - 1)
+  return `${/[\uD800-\uDBFF]$/.test(kept) ? kept.slice(0, -1) : kept}…`
 }
 
 const total = (count: number) =>

@@ -6,7 +6,7 @@ import { given, type IdentitySource } from './source.ts'
 import { workloadOf } from './token.ts'
 
 /** Where our manifests mount the token. That of the cluster's API, in kubernetes.io/serviceaccount, is for that API. */
-const MOUNTED = '/var/run/secrets/mayfly/token'
+export const MOUNTED = '/var/run/secrets/mayfly/token'
 const VARIABLE = 'MAYFLY_IDENTITY_TOKEN_FILE'
 const TITLE = 'Kubernetes'
 

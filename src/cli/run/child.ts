@@ -13,8 +13,8 @@ export interface ChildOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** When set, output passes through us; otherwise the child inherits our streams and terminal. */
   readonly redaction?: Redaction | undefined
-  readonly stdout: Writable
-  readonly stderr: Writable
+  /** Read only for a redaction: opening a stream takes time. */
+  readonly streams: { readonly stdout: Writable; readonly stderr: Writable }
 }
 
 export interface Child {
@@ -54,12 +54,15 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 
 function pumps(
   child: ChildProcess,
-  { redaction, stdout, stderr }: ChildOptions,
+  { redaction, streams }: ChildOptions,
   ended: Promise<unknown>,
 ): Promise<void>[] {
   const { stdout: out, stderr: err } = child
   if (redaction === undefined || out === null || err === null) return []
-  return [pump(out, redaction.stream(), stdout, ended), pump(err, redaction.stream(), stderr, ended)]
+  return [
+    pump(out, redaction.stream(), streams.stdout, ended),
+    pump(err, redaction.stream(), streams.stderr, ended),
+  ]
 }
 
 async function pump(

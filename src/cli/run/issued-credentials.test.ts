@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { cut, json, problem, scripted } from '../../../test/support/scripted-server.ts'
 import { createClient } from '../../client/client.ts'
 import { type IssueEvent, trackIssued } from './issued-credentials.ts'
+import type { OpenRun } from './open-run.ts'
 
 const ISSUED = {
   id: 'cred_1',
@@ -11,6 +12,66 @@ const ISSUED = {
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: '2026-01-01T00:10:00.000Z',
 }
+
+/** With a run, as `openRun` would have begun it. */
+async function trackingOfRun(...answers: Parameters<typeof scripted>) {
+  const server = await scripted(...answers)
+  onTestFinished(async () => void (await server.close()))
+  const auth = { kind: 'bearer', token: 'ckr_x' } as const
+  const client = createClient({ server: server.url, auth, retries: 0 })
+  const end: OpenRun['end'] = (options) => client.runs.end('run_1', options)
+  const issued = trackIssued(client, Date.now, () => {}, Promise.resolve({ id: 'run_1', end }))
+  const seen = () => server.seen.map(({ method, url }) => `${method} ${url}`)
+  return { server, issued, seen }
+}
+
+const [ISSUE, END] = ['POST /api/v1/credentials', 'DELETE /v1/runs/run_1']
+const revokeIt = (id: string) => `DELETE /api/v1/credentials/${id}`
+
+test('with a run, revokes all by one request: the end of the run', async () => {
+  const other = json(201, { ...ISSUED, id: 'cred_2' })
+  const { server, issued, seen } = await trackingOfRun(json(201, ISSUED), other, cut, json(204, {}))
+  await issued.obtain({ backend: 'demo' })
+  await issued.obtain({ backend: 'demo' })
+  await expect(issued.obtain({ backend: 'demo' })).rejects.toThrow('Cannot reach')
+  expect(issued.unknown()).toEqual(['demo'])
+  expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ backend: 'demo', run: 'run_1' })
+  expect(await issued.revokeAll(AbortSignal.timeout(10_000))).toBeUndefined()
+  expect(seen()).toEqual([ISSUE, ISSUE, ISSUE, END])
+  expect(issued.outcomes()).toMatchObject([
+    { id: 'cred_1', revoked: true },
+    { id: 'cred_2', revoked: true },
+  ])
+  expect(issued.unknown()).toEqual([])
+})
+
+test('with a run, ends it again when that was lost, and reports nothing revoked before', async () => {
+  const { issued, seen } = await trackingOfRun(json(201, ISSUED), cut, json(204, {}))
+  await issued.obtain({ backend: 'demo' })
+  const revoking = issued.revokeAll(AbortSignal.timeout(10_000))
+  await expect.poll(() => seen().length, { interval: 5 }).toBe(2)
+  expect(issued.outcomes()).toMatchObject([{ revoked: false }])
+  expect(await revoking).toBeUndefined()
+  expect(seen()).toEqual([ISSUE, END, END])
+  expect(issued.outcomes()).toMatchObject([{ revoked: true }])
+})
+
+test('with a run that a node of an older version does not know, revokes each by itself', async () => {
+  const { issued, seen } = await trackingOfRun(json(201, ISSUED), problem(404, 'not_found'), json(200, {}))
+  await issued.obtain({ backend: 'demo' })
+  expect(await issued.revokeAll(AbortSignal.timeout(10_000))).toBeUndefined()
+  expect(seen()).toEqual([ISSUE, END, revokeIt('cred_1')])
+  expect(issued.outcomes()).toMatchObject([{ revoked: true }])
+})
+
+test('with a run whose end is refused, and its credentials too, says which are left, and why', async () => {
+  const { issued, seen } = await trackingOfRun(json(201, ISSUED), problem(401, 'unauthorized'))
+  await issued.obtain({ backend: 'demo' })
+  const failure = await issued.revokeAll(AbortSignal.timeout(500))
+  expect(failure).toMatchObject({ code: 'unauthorized' })
+  expect(seen().slice(0, 3)).toEqual([ISSUE, END, revokeIt('cred_1')])
+  expect(issued.outcomes()).toMatchObject([{ id: 'cred_1', revoked: false }])
+})
 
 async function tracking(...answers: Parameters<typeof scripted>) {
   const server = await scripted(...answers)

@@ -1,6 +1,7 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError, UnreachableError } from '../../client/errors.ts'
+import { newKey } from '../../client/new-key.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import { unlessAborted } from '../../domain/abort.ts'
 import { CliError } from '../frame/failure.ts'
@@ -46,7 +47,7 @@ export interface IssuedCredentials {
   hangUp(): void
   /** Waits for requests under way, then hangs up after `withinMs`. */
   settle(withinMs: number): Promise<void>
-  /** Revokes all that are left and ends the run, with retries. Returns the last failure, if any. */
+  /** Revokes all that are left, by the end of the run if there is one, with retries. Returns the last failure, if any. */
   revokeAll(signal: AbortSignal): Promise<unknown>
   /** In the order of issue. */
   outcomes(): Outcome[]
@@ -61,7 +62,7 @@ const NO_RUN = Promise.resolve(undefined)
 
 /**
  * `tell` hears of each event; a request is sent only once `tell` has settled. With a run, requests wait for it and name it,
- * and its end ends what is left.
+ * and its end revokes them all.
  */
 export function trackIssued(
   client: Pick<Client, 'issue' | 'revoke'>,
@@ -81,7 +82,7 @@ export function trackIssued(
     signal.throwIfAborted()
     const sent = run === undefined ? request : { ...request, run: run.id }
     const before = unanswered.get(request)
-    const { key, askedAt } = before ?? { key: crypto.randomUUID(), askedAt: now() }
+    const { key, askedAt } = before ?? { key: newKey(), askedAt: now() }
     unanswered.set(request, { key, askedAt })
     await tell({ asked: key, request: sent })
     try {
@@ -110,15 +111,17 @@ export function trackIssued(
   }
 
   const revokeOne = async (id: string, signal?: AbortSignal): Promise<void> => {
-    await client.revoke(id, {
-      signal: signal === undefined ? AbortSignal.timeout(TRY_MS) : briefly(signal),
-    })
+    await client.revoke(id, { signal: briefly(signal) })
+    ended(id)
+  }
+
+  const ended = (id: string): void => {
     const entry = entries.get(id)
     if (entry !== undefined) entries.set(id, { ...entry, revoked: true })
     void tell({ revoked: id })
   }
 
-  const held = { entries, unanswered, ask, revokeOne }
+  const held = { entries, unanswered, ask, revokeOne, ended }
   const tryAll = async (signal: AbortSignal): Promise<unknown> => {
     const run = await opening.catch(() => undefined)
     return run === undefined ? endEach(held, signal) : endWithRun(held, run, signal)
@@ -154,6 +157,8 @@ interface Held {
   readonly unanswered: Map<IssueRequest, unknown>
   ask(request: IssueRequest, signal: AbortSignal): Promise<unknown>
   revokeOne(id: string, signal: AbortSignal): Promise<void>
+  /** It has been revoked. */
+  ended(id: string): void
 }
 
 const leftOf = ({ entries }: Held) => [...entries.values()].filter(({ revoked }) => !revoked)
@@ -169,20 +174,25 @@ async function endEach(held: Held, signal: AbortSignal): Promise<unknown> {
   return failureIn([...asked, ...(await revokeLeft(held, signal))])
 }
 
-/** The end of the run ends what could not be revoked, and what the server issued without our hearing of it. */
+/** One request: with the run ends all that was issued for it, also what we have not heard of. */
 async function endWithRun(held: Held, run: Pick<OpenRun, 'end'>, signal: AbortSignal): Promise<unknown> {
-  const results = await revokeLeft(held, signal)
-  const [end] = await Promise.allSettled([run.end({ signal: briefly(signal) })])
-  if (end.status === 'fulfilled') {
-    for (const entry of leftOf(held)) held.entries.set(entry.id, { ...entry, revoked: true })
-    held.unanswered.clear()
-    return undefined
+  try {
+    await run.end({ signal: briefly(signal) })
+  } catch (error) {
+    // One that answers otherwise, such as a node of an older version, may revoke each by itself.
+    if (error instanceof MayflyError) await revokeLeft(held, signal)
+    // Without anything left, the run ends by itself, and nobody needs to wait.
+    return leftOf(held).length + held.unanswered.size === 0 ? undefined : error
   }
-  // Without anything left, the run ends by itself, and nobody needs to wait.
-  return leftOf(held).length + held.unanswered.size === 0 ? undefined : (failureIn(results) ?? end.reason)
+  for (const { id } of leftOf(held)) held.ended(id)
+  held.unanswered.clear()
+  return undefined
 }
 
-const briefly = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(TRY_MS)])
+const briefly = (signal?: AbortSignal) => {
+  const timeout = AbortSignal.timeout(TRY_MS)
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout])
+}
 
 const failureIn = (results: readonly PromiseSettledResult<unknown>[]): unknown =>
   results.find((one) => one.status === 'rejected')?.reason

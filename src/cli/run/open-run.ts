@@ -7,7 +7,7 @@ import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
-import { describeEnd, keepBeating } from './heartbeat.ts'
+import { whenSent } from './when-sent.ts'
 
 /** What the run of a command is to be. */
 export interface RunWish {
@@ -54,10 +54,12 @@ export async function openRun(
   }
   if (isOfRun(session)) return without('the login is of a run, with which all credentials end.')
   const { runs } = session.client
-  const begun = await runs.start({ purpose, heartbeat }, { signal }).catch((error: unknown) => {
+  const beginning = runs.start({ purpose, heartbeat }, { signal }).catch((error: unknown) => {
     if (isUnknownRoute(error)) return undefined
     throw error
   })
+  const loading = whenSent().then(() => import('./heartbeat.ts'))
+  const [begun, { describeEnd, keepBeating }] = await Promise.all([beginning, loading])
   if (begun === undefined)
     return without('the server has no runs: the credentials of a command that is killed end at their expiry.')
   const { id, intervalMs } = readRun(begun)

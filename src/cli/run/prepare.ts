@@ -9,7 +9,7 @@ import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
 import { type Redaction, SHORTEST_SECRET } from './redact.ts'
 import { keepAlive } from './renew.ts'
 import { type Obtained, withKindVariables } from './spread.ts'
-import type { Run } from './supervise.ts'
+import type { Preparation } from './supervise.ts'
 
 export interface Delivered {
   readonly requested: readonly RequestedCredential[]
@@ -24,7 +24,7 @@ export interface Delivered {
  */
 export async function deliverAll(
   context: Pick<Context, 'now' | 'out'>,
-  { session, issued, openDirectory, onEnd, note }: Run,
+  { session, issued, openDirectory, onEnd, note }: Preparation,
   { requested, env, redaction }: Delivered,
 ): Promise<Context['env']> {
   const hide = redaction === undefined ? () => {} : hideFrom(redaction, note)
@@ -53,7 +53,7 @@ export async function deliverAll(
 }
 
 /** Adds the secrets of a credential to the redaction, and reports once which of them cannot be redacted. */
-function hideFrom(redaction: Redaction, note: Run['note']) {
+function hideFrom(redaction: Redaction, note: Preparation['note']) {
   const reported = new Set<string>()
   return (name: string, credential: HeldCredential): void => {
     const short = secretsOf(credential).filter(([, secret]) => secret !== '' && !redaction.add(secret))
@@ -70,7 +70,7 @@ function hideFrom(redaction: Redaction, note: Run['note']) {
 async function obtainAll(
   issued: IssuedCredentials,
   requested: readonly RequestedCredential[],
-  client: Run['session']['client'],
+  client: Preparation['session']['client'],
 ): Promise<Obtained[]> {
   const asking = Promise.allSettled(
     requested.map((one) => (one.isSpread ? askKindVariables(client, one.request.backend) : undefined)),

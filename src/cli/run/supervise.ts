@@ -3,14 +3,13 @@ import { CliError, failureOf, usage } from '../frame/failure.ts'
 import { jsonText, oneLine } from '../frame/terminal-text.ts'
 import type { Context } from '../frame/verb.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
-import { startChild } from './child.ts'
 import { findCommand, NOT_EXECUTABLE, NOT_FOUND } from './find-command.ts'
-import { startGuard } from './guard.ts'
 import { type IssuedCredentials, type Outcome, trackIssued } from './issued-credentials.ts'
 import { type OpenOptions, type OpenRun, openRun, type RunWish } from './open-run.ts'
 import { openPrivateDirectory, type PrivateDirectory } from './private-directory.ts'
 import type { Redaction } from './redact.ts'
 import { createSignalPhases, type SignalPhases } from './signal-phases.ts'
+import { whenSent } from './when-sent.ts'
 
 export interface Command {
   /** As typed. */
@@ -26,7 +25,7 @@ export interface Command {
 }
 
 /** Everything that a command's credentials can be prepared with. All of it ends with the command. */
-export interface Run {
+export interface Preparation {
   readonly session: Session
   readonly issued: IssuedCredentials
   /** Opened by the first call, removed at the end. */
@@ -37,7 +36,7 @@ export interface Run {
 }
 
 /** Obtains the credentials and returns the environment of the command. */
-export type Prepare = (run: Run) => Promise<Context['env']>
+export type Prepare = (preparation: Preparation) => Promise<Context['env']>
 
 /** How long to wait at the end for requests that are still under way. */
 const HANG_UP_MS = 3_000
@@ -66,10 +65,10 @@ async function runAndRevoke(
   command: Command & { readonly file: string },
   prepare: Prepare,
   signals: SignalPhases,
-  note: Run['note'],
+  note: Preparation['note'],
 ): Promise<number> {
   const session = await openAgentSession(context)
-  const guard = command.isGuarded === true ? startGuard(context) : undefined
+  const guard = command.isGuarded === true ? (await import('./guard.ts')).startGuard(context) : undefined
   const starting = new AbortController()
   const opening = openRunOf(context, command.run, { session, signal: starting.signal, note }, signals)
   const issued = trackIssued(session.client, context.now, guard, opening)
@@ -86,9 +85,10 @@ async function runAndRevoke(
     return directory
   }
   const endSteps: (() => Promise<unknown>)[] = []
-  const run: Run = { session, issued, openDirectory, onEnd: (step) => endSteps.push(step), note }
+  const onEnd = (step: () => Promise<unknown>) => endSteps.push(step)
+  const preparing = () => prepare({ session, issued, openDirectory, onEnd, note })
 
-  const [outcome] = await Promise.allSettled([runCommand(context, command, prepare, run, signals, opening)])
+  const [outcome] = await Promise.allSettled([runCommand(context, command, preparing, signals, opening)])
   const end = outcome.status === 'fulfilled' ? outcome.value : undefined
   signals.ending()
   void opening.then((open) => open?.stopBeating()).catch(() => {})
@@ -135,25 +135,25 @@ function openRunOf(
 
 async function runCommand(
   context: Context,
-  { name, file, args, redaction }: Command & { readonly file: string },
-  prepare: Prepare,
-  run: Run,
+  { name, file, args, redaction, run: wish }: Command & { readonly file: string },
+  prepare: () => ReturnType<Prepare>,
   signals: SignalPhases,
   opening: Promise<OpenRun | undefined>,
 ): Promise<CommandEnd> {
   signals.throwIfInterrupted()
-  const env = await prepare(run)
+  if (wish !== undefined) await whenSent()
+  const loading = import('./child.ts')
+  const env = await prepare()
   const open = await opening
+  const { startChild } = await loading
   // Let a signal that arrived with the last reply be handled first.
   await setImmediate()
   signals.throwIfInterrupted()
   open?.requireLiving()
-  const { cwd, stdout, stderr } = context
-  const child = await startChild({ command: name, file, args, cwd, env, redaction, stdout, stderr }).catch(
-    (error: unknown) => {
-      throw new StartFailure(name, error)
-    },
-  )
+  const options = { command: name, file, args, cwd: context.cwd, env, redaction, streams: context }
+  const child = await startChild(options).catch((error: unknown) => {
+    throw new StartFailure(name, error)
+  })
   signals.running(child)
   return { code: await child.ended, drained: child.drained }
 }

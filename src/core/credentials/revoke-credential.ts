@@ -1,4 +1,3 @@
-import { withDeadline } from '../../domain/abort.ts'
 import { type Credential, type EndReason, endState } from '../../domain/credential.ts'
 import { Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
@@ -8,7 +7,8 @@ import { claimedUntil } from '../backends/call-upstream.ts'
 import { type Actor, type AgentCaller, type Caller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { about, settleUpstream } from './settle-upstream.ts'
+import { inTime, settleNow } from './settle-now.ts'
+import { about } from './settle-upstream.ts'
 
 /** `revoked`: gone upstream too. `pending`: still being tried. `expires`: it lasts until the upstream's own expiry. */
 export type UpstreamEnd = 'revoked' | 'pending' | 'expires'
@@ -19,9 +19,6 @@ export interface Revoked {
   readonly revokedAt: number
   readonly upstream: UpstreamEnd
 }
-
-/** How long the reply waits for the upstream, in ms; the revocation continues without it. */
-const WAIT_MS = 3_000
 
 /** The caller's own credential, with the token of a run one of that run, or any with `scope`. Throws `credential_not_found`, also for another agent's. */
 export async function findVisible(
@@ -133,25 +130,9 @@ async function trySettling(core: Core, id: string, waiting?: Waiting): Promise<R
   const credential = await core.store.credentials.find(id)
   if (credential === undefined) throw new Problem('credential_not_found')
   if (credential.state !== 'revoking') return present(credential)
-  const backends = await core.backends.at(await core.store.generation())
-  const backend = backends.byUid.get(credential.backendUid)
-  if (backend === undefined) return present(credential)
-  const { lanes } = backend
-  if (!lanes.mayTry(credential.agentId)) {
-    // Too many revocations are under way, perhaps held up: the sweeper gives every agent its turn.
-    await core.store.commit([core.store.credentials.release([id], core.store.now())], { urgent: true })
-    return present(credential)
-  }
-  const end = lanes.begin(credential.agentId)
-  const settled = settleUpstream(core, backend, credential, waiting?.onFailure).catch((error: unknown) => {
-    core.log.error(
-      { err: error, credential: id },
-      'the revocation could not be recorded; the sweeper will continue it',
-    )
-    return false
-  })
-  void settled.then((isSettled) => end(isSettled ? 'settled' : 'failed'))
-  const done = await withDeadline(waiting?.waitMs ?? WAIT_MS, () => settled).catch(() => false)
+  const begun = await settleNow(core, credential, waiting?.onFailure)
+  if (begun === undefined) return present(credential)
+  const done = await inTime(begun.settled, waiting?.waitMs)
   return { ...present(credential), upstream: done ? 'revoked' : 'pending' }
 }
 

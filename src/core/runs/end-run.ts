@@ -1,64 +1,24 @@
-import { Problem } from '../../domain/problems.ts'
-import { isRunning, type Run, type RunEndReason } from '../../domain/run.ts'
+import type { RunEndReason } from '../../domain/run.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { traceOf } from '../audit/entry.ts'
-import { type Actor, type AgentCaller, type Caller, SYSTEM } from '../caller.ts'
+import { type Actor, type Caller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { findOwnRun, unknownRun } from './find-run.ts'
-
-/** How often a run is read again because something else ended it, or one of its credentials, at the same time. */
-const TRIES = 5
-
-/** Ends the caller's own run: its work is done. One that has ended stays as it is. Throws `not_found`. */
-export async function completeRun(
-  core: Pick<Core, 'store' | 'runs' | 'meter'>,
-  actor: Actor<AgentCaller>,
-  id: string,
-): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    const run = await findOwnRun(core, actor.caller, id)
-    if (await endNow(core, actor, run, 'completed')) return
-    if (tries === TRIES) throw new Problem('conflict')
-  }
-}
-
-/** Ends any run. One that has ended stays as it is. Throws `not_found`. */
-export async function endRun(core: Pick<Core, 'store' | 'meter'>, actor: Actor, id: string): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    const run = await core.store.runs.find(id)
-    if (run === undefined) throw unknownRun()
-    if (await endNow(core, actor, run, 'ended_by')) return
-    if (tries === TRIES) throw new Problem('conflict')
-  }
-}
-
-/** The end is durable, for its credentials too. False: something ended the run, or one of its credentials, meanwhile. */
-async function endNow(
-  core: Pick<Core, 'store' | 'meter'>,
-  actor: Actor<Caller>,
-  run: Run,
-  reason: RunEndReason,
-): Promise<boolean> {
-  if (run.endedAt !== null) return true
-  // The job has not reached it yet: this does its work early, and the truthful reason is its own.
-  if (!isRunning(run, core.store.now())) return (await endRuns(core, SYSTEM, [run.id], 'expired')) > 0
-  return (await endRuns(core, actor, [run.id], reason)) > 0
-}
 
 /**
  * Ends the first of these runs, as many as one commit may end with their credentials, and returns how many that is; 0 if one
  * of them has ended meanwhile. The credentials of a run with very many end in the same commit for every reader, and
- * `finishRuns` writes their rows and entries in slices (ADR 0023).
+ * `finishRuns` writes their rows and entries in slices (ADR 0023). `after` are steps of the same commit that follow.
  */
 export async function endRuns(
   core: Pick<Core, 'store' | 'meter'>,
   actor: Actor<Caller | undefined>,
   ids: readonly string[],
   reason: RunEndReason,
+  after: readonly Step[] = [],
 ): Promise<number> {
   const { few, change } = await planEnds(core, actor, ids, reason)
-  const { done } = await commit(core, actor, change, { urgent: true })
+  const { done } = await commit(core, actor, [...change, ...after], { urgent: true })
   if (!done) return 0
   core.meter.runEnded(reason, few.length)
   return few.length

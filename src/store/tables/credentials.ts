@@ -7,7 +7,7 @@ import { insert, run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
 import { ofRuns } from './among.ts'
 import { codecs } from './codecs.ts'
-import { backlogReads, dueReads, dueScans } from './due-credentials.ts'
+import { backlogReads, dueReads, dueScans, ofEndedRuns } from './due-credentials.ts'
 import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
 import { openReads, ownedReads } from './owned-credentials.ts'
 
@@ -38,6 +38,7 @@ export function createCredentials(engine: Engine) {
     ...endSteps(engine),
     ...settlingSteps(engine),
     ...dueReads(engine),
+    ...ofEndedRuns(engine),
     ...dueScans(engine),
     ...backlogReads(engine),
     endAll: (owner: Owner, reason: EndReason, now: number, by: EndedBy): Step[] =>

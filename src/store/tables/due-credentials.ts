@@ -4,6 +4,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
+import { among, ofRuns } from './among.ts'
 import { codecs } from './codecs.ts'
 import { countUnsettled, type Unended } from './counts.ts'
 
@@ -81,6 +82,34 @@ export function dueReads(engine: Engine) {
         // Another node has claimed one of them since: look for others.
       }
       return []
+    },
+  }
+}
+
+/** Credentials that the request settles which ends their run. */
+export function ofEndedRuns(engine: Engine) {
+  const { build, read } = engine
+  const ended = (ids: readonly string[]) =>
+    sql<boolean>`${among(engine, ids)} AND state = 'revoking' AND end_reason = 'run_ended'`
+  return {
+    /** Ids of active credentials of a run that end by a call of their upstream, oldest first. */
+    exactOfRun: async (runId: string, limit: number): Promise<string[]> => {
+      const exact = build
+        .selectFrom('credentials')
+        .select('id')
+        .where(ofRuns(engine, [runId]))
+        .where('ended_at', 'is', null)
+        .where('state', '=', 'active')
+        .where('revocation', '=', 'exact')
+      return (await read<{ id: string }>(exact.orderBy('id').limit(limit))).map((row) => row.id)
+    },
+    /** Claims those of `ids` that have ended with their run. Place it after the step that ends them. */
+    claimOfRun: (ids: readonly string[], claimedUntil: number): Step =>
+      run(build.updateTable('credentials').set({ due_at: claimedUntil }).where(ended(ids)), 'any'),
+    /** Those of `ids` that have ended with their run and wait for their upstream. */
+    unsettledOfRun: async (ids: readonly string[]): Promise<Credential[]> => {
+      const unsettled = build.selectFrom('credentials').selectAll().where(ended(ids))
+      return (await read<CredentialRow>(unsettled)).map(codecs.credentials.decode)
     },
   }
 }

@@ -1,5 +1,5 @@
+import { completeRun, endRun } from '../../../core/credentials/end-run-now.ts'
 import { beatRun } from '../../../core/runs/beat-run.ts'
-import { completeRun, endRun } from '../../../core/runs/end-run.ts'
 import { listOwnRuns, listRuns, type RunView, readOwnRun, readRun } from '../../../core/runs/list-runs.ts'
 import { startRun } from '../../../core/runs/start-run.ts'
 import { inTurn } from '../../../core/turns.ts'
