@@ -156,8 +156,14 @@ describe.each(['sqlite', 'postgres'] as const)('keyless login on %s', (dialect) 
       ['signature', `${workload(app, { run_id: runId() }).slice(0, -8)}AAAAAAAA`],
       ['observed', workload(app, { aud: 'trial' })],
     ] as const
+    const counted = async () => {
+      const { text } = await app.local.get('/metrics')
+      return Number(/^mayfly_authentication_failures_total\{method="identity"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+    }
+    const before = await counted()
     const replies = []
     for (const [, token] of refusals) replies.push(await exchange(app, token))
+    expect(await counted()).toBe(before + refusals.length)
     const [first] = replies
     expect(first?.status).toBe(400)
     expect(first?.body).toEqual({

@@ -80,7 +80,7 @@ export interface Recorded {
   outcome: string
   actor: string
   auth_method: string | null
-  agent: { id: string; name: string } | null
+  agent_name: string | null
   details: Record<string, unknown> | null
 }
 

@@ -9,6 +9,7 @@ import { createSealer, parseMasterKeys } from '../../src/keys/seal.ts'
 import { migratable } from '../../src/store/postgres/migrate.ts'
 import { MIGRATIONS } from '../../src/store/schema/migrate.ts'
 import { newMasterKey } from './master-key.ts'
+import { type OldData, oldData, type Row } from './old-data.ts'
 import { newBody } from './store.ts'
 
 /** What an agent has that enrolled while the store had an older schema. */
@@ -20,6 +21,8 @@ export interface OldAgent {
   readonly privateJwk: Record<string, unknown>
   /** Thumbprint of the server's key, as the command remembered it. */
   readonly serverKey: string
+  /** What was there besides; of what the schema could hold. */
+  readonly held: OldData
 }
 
 interface OldStore {
@@ -32,9 +35,10 @@ interface OldStore {
   readonly issuer: string
 }
 
-type Row = Record<string, string | number | null>
-
-/** A store as a version left it that knew no later schema: one backend `demo`, and one enrolled agent with all its scopes. */
+/**
+ * A store as a version left it that knew no later schema: one backend `demo`, one enrolled agent with all its scopes, and
+ * what was under way.
+ */
 export async function makeOldStore({ directory, databaseUrl, schema, issuer }: OldStore): Promise<OldAgent> {
   const masterKey = newMasterKey()
   await writeFile(join(directory, 'master.key'), masterKey, { mode: 0o600 })
@@ -45,7 +49,14 @@ export async function makeOldStore({ directory, databaseUrl, schema, issuer }: O
     db.exec('PRAGMA journal_mode = WAL')
     for (const { statements, version } of known)
       db.exec(`${statements('sqlite').join(';\n')}; PRAGMA user_version = ${version}`)
-    for (const [table, row] of rows) db.prepare(insert(table, row, () => '?')).run(...Object.values(row))
+    const columns = db.prepare('SELECT name FROM pragma_table_info(?)')
+    for (const [table, whole] of rows) {
+      const row = asKnown(
+        whole,
+        columns.all(table).map(({ name }) => String(name)),
+      )
+      if (row !== undefined) db.prepare(insert(table, row, () => '?')).run(...Object.values(row))
+    }
     db.close()
     return agent
   }
@@ -53,13 +64,27 @@ export async function makeOldStore({ directory, databaseUrl, schema, issuer }: O
   const target = migratable(pool)
   await target.version()
   for (const { statements, version } of known) await target.apply(statements('postgres'), version)
-  for (const [table, row] of rows)
+  const columns = 'SELECT column_name AS name FROM information_schema.columns WHERE table_name = $1'
+  for (const [table, whole] of rows) {
+    const row = asKnown(
+      whole,
+      (await pool.query(columns, [table])).rows.map(({ name }) => name),
+    )
+    if (row === undefined) continue
     await pool.query(
       insert(table, row, (at) => `$${at + 1}`),
       Object.values(row),
     )
+  }
   await pool.end()
   return agent
+}
+
+/** The row by these columns; undefined where they cannot hold it. */
+function asKnown(row: Row, columns: readonly string[]): Row | undefined {
+  const members = Object.entries(row)
+  if (members.some(([name, value]) => value !== null && !columns.includes(name))) return undefined
+  return Object.fromEntries(members.filter(([name]) => columns.includes(name)))
 }
 
 function insert(table: string, row: Row, place: (at: number) => string): string {
@@ -67,11 +92,10 @@ function insert(table: string, row: Row, place: (at: number) => string): string 
   return `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map((_, at) => place(at)).join(', ')})`
 }
 
-/** By the columns of schema 5, which later ones have, too. */
 async function rowsOf(
   masterKey: string,
   issuer: string,
-): Promise<{ rows: [string, Row][]; agent: OldAgent }> {
+): Promise<{ rows: (readonly [string, Row])[]; agent: OldAgent }> {
   const sealer = createSealer(parseMasterKeys(masterKey))
   const dataKey = bearer.generateDataKey()
   const hasher = bearer.createHasher(dataKey)
@@ -155,5 +179,9 @@ async function rowsOf(
     ],
   ]
   const privateJwk = pair.privateKey.export({ format: 'jwk' }) as Record<string, unknown>
-  return { rows, agent: { id, name, clientId, token, privateJwk, serverKey: key.kid } }
+  const besides = oldData({ agent: { id, name }, backend: { uid, name: 'demo' }, hasher, now: Date.now() })
+  return {
+    rows: [...rows, ...besides.rows],
+    agent: { id, name, clientId, token, privateJwk, serverKey: key.kid, held: besides.held },
+  }
 }

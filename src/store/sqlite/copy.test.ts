@@ -111,7 +111,7 @@ test.each<[string, string | undefined]>([
   }
 })
 
-test('a restore ends the sessions, links, challenges and logins under way of people, and keeps operators and passkeys', async () => {
+test('a restore ends the sessions, links, challenges and logins under way of people, and keeps operators, passkeys and what agents have', async () => {
   const rows = {
     operators: "'op_1', 'a@b.c', 'A', '[]', '[]', 1, 0, 1, 'local', NULL, NULL, NULL, NULL, NULL, NULL",
     passkeys: "'pk_1', 'op_1', 'c', 'n', 'k', 0, 'none', '[]', 'r', 1, NULL",
@@ -121,12 +121,14 @@ test('a restore ends the sessions, links, challenges and logins under way of peo
     challenges: "'c', 'confirm', 'ses_1', 'n', 1, 9, NULL",
     command_logins:
       "'h', 'device', 'u', 'waiting', 'laptop', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 5000, 1, 9",
+    logins: "'j', 'ag_1', 9, NULL",
+    trusts: "'identity:ci', 1",
   }
   const { db } = await openFile(source)
   for (const [table, row] of Object.entries(rows)) db.exec(`INSERT INTO ${table} VALUES (${row})`)
   endLogins(source)
   const left = Object.keys(rows).map((table) => db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
-  expect(left).toEqual([1, 1, 0, 0, 0, 0])
+  expect(left).toEqual([1, 1, 0, 0, 0, 0, 1, 1])
   db.close()
   const older = join(folder, 'older.db')
   new DatabaseSync(older).close()
