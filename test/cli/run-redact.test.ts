@@ -50,3 +50,17 @@ test('without --redact, or with secrets that are long enough, there is no warnin
     stderr: '',
   })
 })
+
+test('--redact hides the logins that --keep-login leaves', async () => {
+  const server = await scripted((request, response) => {
+    const answer = request.url === '/v1/runs' ? { id: 'run_1', heartbeat: '10s' } : { ...ISSUED, fields: {} }
+    json(200, request.method === 'POST' ? answer : {})(request, response)
+  })
+  onTestFinished(async () => void (await server.close()))
+  const token = `ckr_${'0'.repeat(48)}`
+  const logins = { MAYFLY_SERVER: server.url, MAYFLY_TOKEN: token, MAYFLY_ID_TOKEN: 'eyJ.of-this.job' }
+  const argv = ['run', '--redact', '--keep-login', '--env', 'DEMO=demo', '--', 'sh', '-c']
+  const print = 'echo "$MAYFLY_TOKEN $MAYFLY_ID_TOKEN"'
+  const { stdout } = await spawnCli([...argv, print], { env: { ...env, ...logins } }).ended
+  expect(stdout).toBe('[redacted] [redacted]\n')
+})

@@ -74,7 +74,8 @@ async function newRedaction({ env }: Context, { keepLogin }: ValuesOf<typeof OPT
   const { createRedaction } = await import('../run/redact.ts')
   const redaction = createRedaction()
   if (keepLogin === true)
-    for (const name of ['MAYFLY_TOKEN', 'MAYFLY_CLIENT_SECRET']) redaction.add(env[name] ?? '')
+    for (const name of ['MAYFLY_TOKEN', 'MAYFLY_CLIENT_SECRET', 'MAYFLY_ID_TOKEN'])
+      redaction.add(env[name] ?? '')
   return redaction
 }
 
