@@ -19,9 +19,12 @@ afterEach(async () => {
 })
 afterAll(() => rm(home, { recursive: true, force: true }))
 
-/** One command line against a server that always gives this reply. */
+/** One command line against a server that always gives this reply, and knows no runs. */
 async function ask(body: unknown, ...argv: string[]): Promise<CliEnd> {
-  const server = await scripted(json(200, body))
+  const noRoute = json(404, { error: { code: 'not_found', message: 'There is no such route.' } })
+  const server = await scripted((request, response) =>
+    (request.url === '/v1/runs' ? noRoute : json(200, body))(request, response),
+  )
   close = server.close
   return runCli(argv, { env: { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }, cwd })
 }

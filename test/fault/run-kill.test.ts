@@ -117,7 +117,7 @@ test('a run that cannot revoke exits, and its guard keeps trying', async () => {
     env: { ...env, MAYFLY_SERVER: gate.url },
   })
   onTestFinished(() => void run.child.kill('SIGKILL'))
-  await gate.dropped('DELETE')
+  await gate.dropped('DELETE run')
   // The second signal makes the run give up; its guard then takes over.
   run.child.kill('SIGTERM')
   await signalled(run.child.pid ?? 0)
@@ -125,6 +125,7 @@ test('a run that cannot revoke exits, and its guard keeps trying', async () => {
   expect(await run.ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/could not be revoked/) })
   expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
   gate.release('DELETE')
+  gate.release('DELETE run')
   await eventually(async () => {
     expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }])
   }, 25_000)

@@ -29,7 +29,7 @@ export async function rotateKeys(
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [
     ...whileUnchanged(actor),
-    // First: on PostgreSQL this step waits for the rotation of another node, and only later steps see its key.
+    core.store.tokens.holdIssuerKeys(),
     { op: 'invalidate', topic: 'keys' },
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,

@@ -23,6 +23,15 @@ function issuerKeys({ build, read }: Engine) {
         .orderBy('kid', 'desc')
       return (await read<IssuerKeyRow>(keys)).map(codecs.issuer_keys.decode)
     },
+    /** Waits on PostgreSQL for another change of the keys, so that the steps after this one see its key. */
+    holdIssuerKeys: (): Step =>
+      run(
+        build
+          .updateTable('meta')
+          .set((e) => ({ value: e.ref('value') }))
+          .where('key', '=', 'issuer_key'),
+        'any',
+      ),
     /** Without `until` all keys are deleted; otherwise they verify until then at most, and their private keys are erased. */
     retireIssuerKeys: (until: number | undefined): Step =>
       until === undefined
