@@ -19,12 +19,17 @@ afterEach(async () => {
 })
 afterAll(() => rm(home, { recursive: true, force: true }))
 
-/** One command line against a server that always gives this reply, and knows no runs. */
-async function ask(body: unknown, ...argv: string[]): Promise<CliEnd> {
+/** A server that always gives this reply, and knows no runs. */
+function serverOf(body: unknown) {
   const noRoute = json(404, { error: { code: 'not_found', message: 'There is no such route.' } })
-  const server = await scripted((request, response) =>
+  return scripted((request, response) =>
     (request.url === '/v1/runs' ? noRoute : json(200, body))(request, response),
   )
+}
+
+/** One command line against a server that always gives this reply. */
+async function ask(body: unknown, ...argv: string[]): Promise<CliEnd> {
+  const server = await serverOf(body)
   close = server.close
   return runCli(argv, { env: { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }, cwd })
 }
@@ -87,7 +92,7 @@ describe('an address of the user', () => {
   const kept = 'demo: not set without a secret for the same program: VAULT_ADDR, GITLAB_HOST, PGHOST, PGUSER.'
 
   test('is not replaced by run without the secret that goes with it', async () => {
-    const server = await scripted(json(200, hostile))
+    const server = await serverOf(hostile)
     close = server.close
     const given = { ...env, ...own, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }
     const end = await runCli(['run', '--backend', 'demo', '--', 'sh', '-c', 'env > seen'], {
@@ -108,7 +113,7 @@ describe('an address of the user', () => {
 
   test('is replaced together with its secret, and a line says so', async () => {
     const whole = { ...hostile, environment: { PGHOST: '{host}', PGPASSWORD: '{password}' } }
-    const server = await scripted(json(200, whole))
+    const server = await serverOf(whole)
     close = server.close
     const given = { ...env, ...own, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }
     const end = await runCli(['run', '--backend', 'demo', '--', 'sh', '-c', 'env > seen'], {
