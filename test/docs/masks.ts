@@ -1,6 +1,6 @@
 /** What differs from one run to the next. A page may shorten an id: `enr_…`. */
 const CHANGING: readonly RegExp[] = [
-  /\b(?:enr|cred|ag|agent|req|aud)_(?:[0-9a-z]{26}\b|…)/g,
+  /\b(?:enr|cred|ag|agent|req|aud|run)_(?:[0-9a-z]{26}\b|…)/g,
   /\bmf_(?:[0-9a-z]{10,}(?:_[0-9a-z]+)?\b|…)/g,
   /\bck[rs]_(?:[0-9a-f]{48,64}\b|…)/g,
   /\b(?:op|ses|pk)_(?:[0-9a-z]{26}\b|…)/g,
@@ -23,6 +23,21 @@ function masked(line: string): string {
     .trimEnd()
 }
 
+const STAMP = /^\d{4}-\d\d-\d\dT\S+/
+
+/** Entries of one commit have one time, and stand in the order of their random ids: here in that of the alphabet. */
+function settled(lines: readonly string[]): string[] {
+  const ofOneTime: string[][] = []
+  let before: string | undefined
+  for (const line of lines) {
+    const stamp = STAMP.exec(line)?.[0]
+    if (stamp !== undefined && stamp === before) ofOneTime.at(-1)?.push(line)
+    else ofOneTime.push([line])
+    before = stamp
+  }
+  return ofOneTime.flatMap((some) => some.map(masked).sort())
+}
+
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /**
@@ -30,7 +45,7 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
  * line, a line of it alone for any number of lines.
  */
 export function isAsShown(shown: string, actual: string): boolean {
-  const lines = (text: string) => text.trimEnd().split('\n').map(masked)
+  const lines = (text: string) => settled(text.trimEnd().split('\n'))
   const pattern = lines(shown)
     .map((line) =>
       line.trim() === '…' ? '(?:[^\\n]*\\n)*?' : `${line.split('…').map(escaped).join('[^\\n]*?')}\\n`,

@@ -124,6 +124,8 @@ describe('a page', () => {
   })
 })
 
+const [AT, LATER] = ['2026-11-21T22:07:43.444Z', '2026-11-21T22:07:44.444Z']
+
 test.each([
   ['a …\n', 'a b c\n', true],
   ['a …\n', 'a b\nc\n', false],
@@ -134,6 +136,8 @@ test.each([
   [`a  ${ID} b`, `a ${OTHER}  b`, true],
   ['at 2026-11-21T22:07:43.444Z', 'at 2027-01-01T00:00:00.000Z', true],
   ['5m', '6m', false],
+  [`${AT} a\n${AT} b`, `${AT} b\n${AT} a`, true],
+  [`${AT} a\n${LATER} b`, `${AT} b\n${LATER} a`, false],
 ])('%j shows %j: %s', (shown, actual, is) => {
   expect(isAsShown(shown, actual)).toBe(is)
 })
