@@ -39,6 +39,8 @@ interface Line extends Watched {
   readonly stream: LiveStream
   /** Where it goes on; undefined until the reader knows where it is. */
   place: string | undefined
+  /** Of its past it is told from here on. */
+  readonly since: string
   /** It is told later of what appears while its past is read; undefined: its past has been read. */
   waiting: PlacedEntry[] | undefined
   /** Ids that its past had, after the position of the reader. */
@@ -81,6 +83,7 @@ export function createFeed(core: Parts): Feed {
   return {
     join({ caller, bearer }, matches, after, stream) {
       const giveBack = places.take(caller)
+      const begun = lowestBodyAt(core.store.now())
       const line: Line = {
         caller,
         bearer,
@@ -88,8 +91,10 @@ export function createFeed(core: Parts): Feed {
         matches,
         stream,
         // One from a clock that is ahead would be told of nothing.
-        place: after === undefined ? undefined : [after, lowestBodyAt(core.store.now())].sort()[0],
-        waiting: after === undefined ? undefined : [],
+        place: after === undefined ? undefined : [after, begun].sort()[0],
+        // What appears before the first look belongs to the past of a new one, too.
+        since: after === undefined ? begun : '',
+        waiting: [],
         told: new Set(),
         spokenAt: 0,
         leave: () => {
@@ -168,7 +173,8 @@ function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void>
   async function readPast(line: Line): Promise<void> {
     const { position } = reader
     try {
-      const past = await core.store.audit.between(line.place ?? '', LAST, MOST_BEHIND + 1)
+      const from = [line.place ?? '', line.since].sort().at(-1) ?? ''
+      const past = await core.store.audit.between(from, LAST, MOST_BEHIND + 1)
       if (!lines.has(line)) return
       const waiting = line.waiting ?? []
       line.waiting = undefined
