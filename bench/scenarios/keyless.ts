@@ -22,7 +22,7 @@ const SLOWEST_MS = 1_000
 /** The least share of its throughput that issuing keeps beside a storm. */
 const LEAST_BESIDE = 0.8
 /** Tokens that a burst may use, so that none is used twice. */
-const TOKENS_PER_SECOND = 2_500
+const TOKENS_PER_SECOND = 6_000
 
 const ISSUER = 'https://issuer.bench'
 const AUDIENCE = 'https://mayfly.bench'
