@@ -7,8 +7,8 @@ export const MAX_TOKEN_BYTES = 16 * 1024
 /** Three parts (RFC 7515 §7.1): no JWT without a signature. */
 const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/
 
-/** The claims of a JWT, of which nothing is verified; undefined if it is none. */
-function claimsIn(token: string): Readonly<Record<string, unknown>> | undefined {
+/** The claims of a signed JWT, of which nothing is verified; undefined for any other text. */
+export function claimsIn(token: string): Readonly<Record<string, unknown>> | undefined {
   const payload = token.length > MAX_TOKEN_BYTES ? undefined : JWT.exec(token)?.[1]
   if (payload === undefined) return undefined
   const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'))
