@@ -138,13 +138,9 @@ function collect(
     else chunks.push(chunk)
   })
   stream.on('error', fail)
-  let hasEnded = false
-  stream.on('end', () => {
-    hasEnded = true
-  })
   // By then the trailers have come, too.
   stream.on('close', () => {
-    if (hasEnded) done({ status, body: Buffer.concat(chunks) })
+    if (stream.readableEnded) done({ status, body: Buffer.concat(chunks) })
     else fail(new Error('closed'))
   })
 }
