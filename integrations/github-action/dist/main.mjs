@@ -1657,24 +1657,23 @@ const PATIENCE_MS = 3e4;
 async function endSession(given, directory) {
 	const session = claimSession(directory);
 	if (session === void 0) return;
-	await end(given, session, session.run, session.token);
-}
-async function end(given, place, run, kept) {
-	let token = kept;
-	const client = clientOf(given.env, place, {
+	let { token } = session;
+	const client = clientOf(given.env, session, {
 		load: async () => token,
 		save: async (next) => {
 			token = next;
 		}
 	});
 	const signal = AbortSignal.timeout(PATIENCE_MS);
-	const results = await Promise.allSettled([run === void 0 ? void 0 : endRun(() => client.runs.end(run, { signal }))]);
-	if (token !== void 0) await client.logOut({ signal });
-	for (const result of results) if (result.status === "rejected") throw result.reason;
-}
-async function endRun(ask) {
 	try {
-		await ask();
+		if (session.run !== void 0) await endRun(client, session.run, signal);
+	} finally {
+		if (token !== void 0) await client.logOut({ signal });
+	}
+}
+async function endRun({ runs }, run, signal) {
+	try {
+		await runs.end(run, { signal });
 	} catch (error) {
 		if (!(error instanceof MayflyError) || !["gone", "not_found"].includes(error.code)) throw error;
 	}
@@ -1740,7 +1739,6 @@ async function main(given) {
 			...readSession(directory),
 			...run
 		});
-		saveState(given.env, "run", run.run);
 		startBeating(given, directory);
 		await deliver(given, client, wanted, run.run);
 		exportVariable(given.env, "MAYFLY_SERVER", place.server);
