@@ -16,7 +16,7 @@ export interface Question extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly timeoutMs?: number
-  /** How often at most; 3 by default. */
+  /** How many times to ask at most; 3 by default. */
   readonly tries?: number
 }
 

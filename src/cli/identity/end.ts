@@ -10,8 +10,8 @@ import type { IdentityAuth } from './auth.ts'
 import { expiryOf } from './kept.ts'
 
 /**
- * Ends the login of this job, at the server and here. Returns whether it has ended at the server, and says if not. Gets no
- * token for that: one that is over has nothing left to end.
+ * Ends the login of this job, at the server and here. Returns whether it has ended at the server, and says if not. Requests
+ * no new token for that: a login whose token has expired has nothing left to end.
  */
 export async function endIdentity(context: Context, target: Target, auth: IdentityAuth): Promise<boolean> {
   const kept = await auth.tokens.load()

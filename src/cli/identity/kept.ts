@@ -77,7 +77,7 @@ async function keptFile(context: Context, server: string): Promise<IdentitySourc
   return kept?.source.startsWith(FILE) === true ? sourceOf(context, kept.source) : undefined
 }
 
-/** Jobs side by side have each their own; of a file that a person named there is one for each server. */
+/** Jobs that run side by side have a file each. Tokens from a file that a person named share one per server. */
 function fileOf(context: Context, server: string, name: string, key: string): string {
   const which = name.startsWith(FILE) ? digest(server, FILE) : key
   return cachePath(context, 'identities', `${which}.json`)
@@ -90,7 +90,7 @@ function factsIn(text = ''): Kept | undefined {
   return isWhole ? (facts as Kept) : undefined
 }
 
-/** As the caches of other logins, but the process keeps what it cannot write: the source may not give another token. */
+/** As the caches of other logins, but the process remembers a token that it cannot write: the source may not give another. */
 function tokensIn({ now }: Pick<Context, 'now'>, file: string, facts: Kept): TokenCache {
   let own: AccessToken | undefined
   const load = async () => {

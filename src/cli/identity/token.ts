@@ -1,7 +1,7 @@
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 
-/** What the server takes. */
+/** The longest token that the server takes. */
 export const MAX_TOKEN_BYTES = 16 * 1024
 
 /** Three parts (RFC 7515 §7.1): no JWT without a signature. */
@@ -37,7 +37,7 @@ export function checkToken(title: string, text: string, audience: string): strin
 /** An address is the same with a slash at its end. */
 const withoutSlash = (text: string) => text.replace(/\/+$/, '')
 
-/** Of each token another. */
+/** Claims that differ from token to token of the same workload. */
 const PASSING = new Set(['exp', 'iat', 'nbf', 'jti'])
 
 /** What all tokens of the same workload have in common. */
