@@ -1,4 +1,4 @@
-import type { ProvenWorkload, Trusted } from '../domain/identity/identity.ts'
+import { type AnyEntry, entriesOf, type ProvenWorkload, type Trusted } from '../domain/identity/identity.ts'
 import type { IdentityWays } from './documents.ts'
 import { createIssuers, type Issuers, idOfSource, type Source } from './issuers.ts'
 import { type Held, prove } from './prove.ts'
@@ -11,17 +11,14 @@ export function createIdentities(ways: IdentityWays) {
   return {
     setTrusted: (next: Trusted): void => {
       const kept = new Map<string, Issuers>()
-      const hold = (entry: ProvenWorkload['entry']): Held => {
+      const hold = (entry: AnyEntry): Held => {
         const source = sourceOf(entry)
         const id = idOfSource(source)
         const found = kept.get(id) ?? issuers.get(id) ?? createIssuers(source, ways)
         kept.set(id, found)
         return { entry, issuers: found }
       }
-      held = [
-        ...next.identities.map((identity) => hold({ kind: 'identity', identity })),
-        ...next.platforms.map((platform) => hold({ kind: 'platform', platform })),
-      ]
+      held = entriesOf(next).map(hold)
       issuers = kept
       trusted = next
     },
@@ -30,7 +27,7 @@ export function createIdentities(ways: IdentityWays) {
   }
 }
 
-function sourceOf(entry: ProvenWorkload['entry']): Source {
+function sourceOf(entry: AnyEntry): Source {
   if (entry.kind === 'identity') {
     const { issuer: rule, keys, tokenReview } = entry.identity
     return { rule, keys, tokenReview }

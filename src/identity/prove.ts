@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import { IdentityRefused, type ProvenWorkload, type Refusal } from '../domain/identity/identity.ts'
+import {
+  type AnyEntry,
+  IdentityRefused,
+  nameOfEntry,
+  type ProvenWorkload,
+  type Refusal,
+} from '../domain/identity/identity.ts'
 import { audienceMatches, failedCondition, isSubject, issuerMatches } from '../domain/identity/match.ts'
 import { FOREIGN_AGE_MS } from '../domain/limits.ts'
 import { type ForeignJws, readForeignJws } from '../keys/foreign-jws.ts'
@@ -9,7 +15,7 @@ import { requireReviewed } from './token-review.ts'
 
 /** An entry with the keys of its source. */
 export interface Held {
-  readonly entry: ProvenWorkload['entry']
+  readonly entry: AnyEntry
   readonly issuers: Issuers
 }
 
@@ -188,7 +194,7 @@ function idOfUse(issuer: string, jti: string | undefined, signedPart: string): s
   return `identity:${createHash('sha256').update(text).digest('base64url')}`
 }
 
-const nameOf = ({ entry }: Held) => (entry.kind === 'identity' ? entry.identity.name : entry.platform.name)
+const nameOf = ({ entry }: Held) => nameOfEntry(entry)
 
 const isObserving = ({ entry }: Held) => entry.kind === 'identity' && entry.identity.mode === 'observe'
 

@@ -1,7 +1,7 @@
 import { Problem } from '../../domain/problems.ts'
 import { isRunning, type Run, type RunEndReason } from '../../domain/run.ts'
 import { claimedUntil } from '../backends/call-upstream.ts'
-import { type Actor, type AgentCaller, type Caller, SYSTEM } from '../caller.ts'
+import { type Actor, type AgentCaller, SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { endRuns } from '../runs/end-run.ts'
 import { findOwnRun, unknownRun } from '../runs/find-run.ts'
@@ -17,25 +17,31 @@ const MOST = 64
  * waits for the upstream as that of a revocation does. Throws `not_found`.
  */
 export async function completeRun(core: Core, actor: Actor<AgentCaller>, id: string): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    const run = await findOwnRun(core, actor.caller, id)
-    if (await endNow(core, actor, run, 'completed')) return
-    if (tries === TRIES) throw new Problem('conflict')
-  }
+  await endFound(core, actor, () => findOwnRun(core, actor.caller, id), 'completed')
 }
 
 /** As `completeRun`, for any run. */
 export async function endRun(core: Core, actor: Actor, id: string): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+  const find = async () => {
     const run = await core.store.runs.find(id)
     if (run === undefined) throw unknownRun()
-    if (await endNow(core, actor, run, 'ended_by')) return
-    if (tries === TRIES) throw new Problem('conflict')
+    return run
   }
+  await endFound(core, actor, find, 'ended_by')
+}
+
+async function endFound(
+  core: Core,
+  actor: Actor,
+  find: () => Run | Promise<Run>,
+  reason: RunEndReason,
+): Promise<void> {
+  for (let tries = 1; tries <= TRIES; tries += 1) if (await endNow(core, actor, await find(), reason)) return
+  throw new Problem('conflict')
 }
 
 /** False: something ended the run, or one of its credentials, meanwhile. */
-async function endNow(core: Core, actor: Actor<Caller>, run: Run, reason: RunEndReason): Promise<boolean> {
+async function endNow(core: Core, actor: Actor, run: Run, reason: RunEndReason): Promise<boolean> {
   if (run.endedAt !== null) return true
   const { credentials, now } = core.store
   // What is issued after this look is due at once, and the sweeper's.

@@ -1,9 +1,4 @@
-import {
-  type Identity,
-  IdentityRefused,
-  keyOfEntry,
-  type ProvenWorkload,
-} from '../../domain/identity/identity.ts'
+import { type Identity, IdentityRefused, type ProvenWorkload } from '../../domain/identity/identity.ts'
 import { type ExpandedName, expandAgentName } from '../../domain/identity/template.ts'
 import type { Actor } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -28,7 +23,7 @@ export async function agentOfWorkload(
   const expanded = nameOf(identity, proven)
   const suffix = identity.concurrent === 'suffix' ? `-${core.ids.body().slice(-SUFFIX_LENGTH)}` : ''
   const owned = {
-    key: keyOfEntry(entry),
+    entry,
     values: [proven.issuer, ...expanded.values],
     name: `${expanded.name}${suffix}`,
   }

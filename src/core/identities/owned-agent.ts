@@ -1,5 +1,5 @@
 import type { Agent, AgentBounds, AgentGrant } from '../../domain/agent.ts'
-import { IdentityRefused } from '../../domain/identity/identity.ts'
+import { type AnyEntry, IdentityRefused, keyOfEntry, nameOfEntry } from '../../domain/identity/identity.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { endSteps } from '../agents/end-agent.ts'
 import { audit } from '../audit/entry.ts'
@@ -11,8 +11,7 @@ type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'callers'>
 
 /** What an agent without secrets is bound to. */
 export interface Ownership {
-  /** `keyOfEntry`. */
-  readonly key: string
+  readonly entry: AnyEntry
   /** The issuer first. Compared case by case. */
   readonly values: readonly string[]
   readonly name: string
@@ -61,15 +60,14 @@ export async function ownedAgent(
     const made = createOwned(core, actor, owned, rightsOf(undefined, []))
     return { ...made, steps: [...ended, ...made.steps] }
   }
-  if (!isBoundTo(known, owned))
-    throw new IdentityRefused('name_taken', [owned.key.slice(owned.key.indexOf(':') + 1)])
+  if (!isBoundTo(known, owned)) throw new IdentityRefused('name_taken', [nameOfEntry(owned.entry)])
   const grants = livingGrants(await core.store.agents.grantsOf(known.id), core.store.now())
   return bringUp(core, actor, { agent: known, grants }, rightsOf)
 }
 
 function isBoundTo({ identity, identityValues: values }: Agent, owned: Ownership): boolean {
   return (
-    identity === owned.key &&
+    identity === keyOfEntry(owned.entry) &&
     values?.length === owned.values.length &&
     values.every((value, index) => value === owned.values[index])
   )
@@ -79,10 +77,11 @@ function isBoundTo({ identity, identityValues: values }: Agent, owned: Ownership
 function createOwned(
   core: Parts,
   actor: Actor<undefined>,
-  { key, values, name }: Ownership,
+  { entry: trusted, values, name }: Ownership,
   { scopes, ttlMs, bounds }: OwnedRights,
 ): OwnedAgent {
   const now = core.store.now()
+  const key = keyOfEntry(trusted)
   const id = core.ids.id('agent')
   const agent: Agent = {
     id,

@@ -32,7 +32,7 @@ export async function agentOfPlatform(
   const prefix = `${platform.name}-`
   const scopes = mappedScopes(platform, claims)
   const owned = {
-    key: `platform:${platform.name}`,
+    entry: { kind: 'platform', platform } as const,
     values: [issuer, subject],
     name: `${prefix}${digitsOf(subject)}`,
   }

@@ -1,4 +1,4 @@
-import type { Trusted } from '../../domain/identity/identity.ts'
+import { entriesOf, keyOfEntry } from '../../domain/identity/identity.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
 import type { Trust } from '../../store/tables/trusts.ts'
 import { endAgent } from '../agents/end-agent.ts'
@@ -21,14 +21,6 @@ interface Absence {
 
 type Parts = Pick<Core, 'store' | 'ids' | 'log' | 'identities'>
 
-/** The entries that agents may name: `identity:` or `platform:` and the name. */
-export function keysOf({ identities, platforms }: Trusted): string[] {
-  return [
-    ...identities.map(({ name }) => `identity:${name}`),
-    ...platforms.map(({ name }) => `platform:${name}`),
-  ]
-}
-
 /**
  * Each node says which entries it has, and ends the agents of one that no node has had for 30 s in which this one was up: a
  * restart, or all nodes being down, ends nothing. Call `look` every few seconds. `monotonic` is in ms.
@@ -43,7 +35,7 @@ export function createTrustWatch(
   return {
     async look(signal) {
       const { trusts, now } = core.store
-      const own = keysOf(core.identities.trusted())
+      const own = entriesOf(core.identities.trusted()).map(keyOfEntry)
       if (own.length > 0) await core.store.commit([trusts.say(own, now())])
       const others = (await trusts.list()).filter(({ entry }) => !own.includes(entry))
       const ticks = monotonic()

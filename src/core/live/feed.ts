@@ -166,7 +166,7 @@ function createRound(core: Parts, lines: ReadonlySet<Line>): () => Promise<void>
   function open(line: Line, position: string): void {
     line.place ??= position
     keep(line)
-    if (line.waiting !== undefined) void readPast(line)
+    void readPast(line)
   }
 
   /** What lies between the place of a new stream and now. */

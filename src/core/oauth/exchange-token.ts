@@ -1,4 +1,4 @@
-import { IdentityRefused, type ProvenWorkload } from '../../domain/identity/identity.ts'
+import { IdentityRefused, nameOfEntry, type ProvenWorkload } from '../../domain/identity/identity.ts'
 import { MAX_FOREIGN_JWT_BYTES, MINUTE_MS } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
@@ -171,7 +171,7 @@ async function tryLogin(
   const outcome = await commit(core, nobody, change, { code: 'audit_unavailable' })
   if (!outcome.done) {
     if (use !== undefined && change[outcome.step] === use)
-      throw new IdentityRefused('repeated', [entryName(proven)])
+      throw new IdentityRefused('repeated', [nameOfEntry(proven.entry)])
     return undefined
   }
   core.meter.authenticated('identity', 'ok')
@@ -186,12 +186,8 @@ function longestMs(core: Core, { entry, expiresAt }: ProvenWorkload): number {
   return chosen ?? Math.min(core.settings.accessTokenTtlMs, expiresAt + OUTLIVES_MS - core.store.now())
 }
 
-function entryName({ entry }: ProvenWorkload): string {
-  return entry.kind === 'identity' ? entry.identity.name : entry.platform.name
-}
-
 function provenBy(proven: ProvenWorkload) {
-  return { [proven.entry.kind]: entryName(proven), issuer: proven.issuer, subject: proven.subject }
+  return { [proven.entry.kind]: nameOfEntry(proven.entry), issuer: proven.issuer, subject: proven.subject }
 }
 
 /** Records the refusal and returns the answer, which is the same for all that the token may lack. */

@@ -146,12 +146,23 @@ export class IdentityRefused extends Error {
   }
 }
 
+/** An entry of either setting. */
+export type AnyEntry =
+  | { readonly kind: 'identity'; readonly identity: Identity }
+  | { readonly kind: 'platform'; readonly platform: Platform }
+
+/** All entries of both settings, those of `identities` first. */
+export function entriesOf({ identities, platforms }: Trusted): AnyEntry[] {
+  return [
+    ...identities.map((identity) => ({ kind: 'identity', identity }) as const),
+    ...platforms.map((platform) => ({ kind: 'platform', platform }) as const),
+  ]
+}
+
 /** Whom a token proves. */
 export interface ProvenWorkload {
   /** Exactly one. */
-  readonly entry:
-    | { readonly kind: 'identity'; readonly identity: Identity }
-    | { readonly kind: 'platform'; readonly platform: Platform }
+  readonly entry: AnyEntry
   readonly issuer: string
   readonly subject: string
   readonly claims: Claims
@@ -161,7 +172,12 @@ export interface ProvenWorkload {
   readonly use: { readonly id: string; readonly rememberUntil: number } | undefined
 }
 
+/** The name of the entry in the configuration. */
+export function nameOfEntry(entry: AnyEntry): string {
+  return entry.kind === 'identity' ? entry.identity.name : entry.platform.name
+}
+
 /** How an agent says which entry it came under: `identity:` or `platform:` and the name. */
-export function keyOfEntry(entry: ProvenWorkload['entry']): string {
-  return entry.kind === 'identity' ? `identity:${entry.identity.name}` : `platform:${entry.platform.name}`
+export function keyOfEntry(entry: AnyEntry): string {
+  return `${entry.kind}:${nameOfEntry(entry)}`
 }
