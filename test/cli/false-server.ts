@@ -8,8 +8,8 @@ export interface Got {
   readonly authorization: string | undefined
 }
 
-/** What a route answers: a status with its JSON, or nothing, which cuts the connection. */
-export type Answer = readonly [status: number, body: unknown] | undefined
+/** What a route answers: a status with its JSON. `undefined` cuts the connection, `'silence'` never answers. */
+export type Answer = readonly [status: number, body: unknown] | 'silence' | undefined
 export type Routes = Readonly<Record<string, (got: Got, url: string) => Answer>>
 
 export const TOKEN = `mop_${'a'.repeat(64)}`
@@ -78,6 +78,7 @@ export async function startFalseServer(routes: Routes = {}) {
     }
     got.push(one)
     const reply = all[`${one.method} ${path.split('?')[0]}`]?.(one, url)
+    if (reply === 'silence') return
     if (reply === undefined) return void request.socket.destroy()
     response.writeHead(reply[0], { 'content-type': 'application/json' })
     response.end(reply[1] === undefined ? undefined : JSON.stringify(reply[1]))

@@ -81,6 +81,19 @@ describe('logout', () => {
     expect(await jobs.kept()).toEqual([])
   })
 
+  test('a server that is silent is waited for ten seconds', async () => {
+    const { env } = await jobs.startJob({ 'DELETE /v1/login': () => 'silence' })
+    await runCli(['get', 'demo'], { env })
+    const began = performance.now()
+    const { code, stderr } = await runCli(['logout'], { env })
+    expect(performance.now() - began).toBeGreaterThan(9_900)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(
+      /^The server did not answer in time\. The login was removed here, and is valid at the/,
+    )
+    expect(await jobs.kept()).toEqual([])
+  })
+
   test('--delete-agent deletes the agent', async () => {
     const { server, env } = await jobs.startJob()
     await runCli(['get', 'demo'], { env })

@@ -1540,7 +1540,7 @@ async function requestIdToken(env, audience, signal) {
 	if (address === "" || bearer === "") throw new ActionError("This job may not ask GitHub for a token. Give it `permissions: { id-token: write }`. Workflows that a fork starts never get one.");
 	const url = URL.canParse(address) ? new URL(address) : void 0;
 	const isSafe = url?.protocol === "https:" || url?.protocol === "http:" && isLoopbackHost(url.hostname);
-	if (url === void 0 || !isSafe) throw new ActionError("ACTIONS_ID_TOKEN_REQUEST_URL is no https address.");
+	if (url === void 0 || !isSafe) throw new ActionError("ACTIONS_ID_TOKEN_REQUEST_URL is not an https address.");
 	url.searchParams.set("audience", audience);
 	const headers = {
 		authorization: `Bearer ${bearer}`,

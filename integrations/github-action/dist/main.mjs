@@ -1540,7 +1540,7 @@ function saveState(env, name, value) {
 }
 function append(env, file, name, value) {
 	const delimiter = `mayfly-${randomUUID()}`;
-	if (value.includes(delimiter)) throw new ActionError(`The value for ${name} holds what was to end it.`);
+	if (value.includes(delimiter)) throw new ActionError(`The value for ${name} contains its own delimiter.`);
 	appendFileSync(variableOf({ env }, file), `${name}<<${delimiter}\n${value}\n${delimiter}\n`);
 }
 // integrations/github-action/src/id-token.ts
@@ -1552,7 +1552,7 @@ async function requestIdToken(env, audience, signal) {
 	if (address === "" || bearer === "") throw new ActionError("This job may not ask GitHub for a token. Give it `permissions: { id-token: write }`. Workflows that a fork starts never get one.");
 	const url = URL.canParse(address) ? new URL(address) : void 0;
 	const isSafe = url?.protocol === "https:" || url?.protocol === "http:" && isLoopbackHost(url.hostname);
-	if (url === void 0 || !isSafe) throw new ActionError("ACTIONS_ID_TOKEN_REQUEST_URL is no https address.");
+	if (url === void 0 || !isSafe) throw new ActionError("ACTIONS_ID_TOKEN_REQUEST_URL is not an https address.");
 	url.searchParams.set("audience", audience);
 	const headers = {
 		authorization: `Bearer ${bearer}`,
@@ -1657,24 +1657,23 @@ const PATIENCE_MS = 3e4;
 async function endSession(given, directory) {
 	const session = claimSession(directory);
 	if (session === void 0) return;
-	await end(given, session, session.run, session.token);
-}
-async function end(given, place, run, kept) {
-	let token = kept;
-	const client = clientOf(given.env, place, {
+	let { token } = session;
+	const client = clientOf(given.env, session, {
 		load: async () => token,
 		save: async (next) => {
 			token = next;
 		}
 	});
 	const signal = AbortSignal.timeout(PATIENCE_MS);
-	const results = await Promise.allSettled([run === void 0 ? void 0 : endRun(() => client.runs.end(run, { signal }))]);
-	if (token !== void 0) await client.logOut({ signal });
-	for (const result of results) if (result.status === "rejected") throw result.reason;
-}
-async function endRun(ask) {
 	try {
-		await ask();
+		if (session.run !== void 0) await endRun(client, session.run, signal);
+	} finally {
+		if (token !== void 0) await client.logOut({ signal });
+	}
+}
+async function endRun({ runs }, run, signal) {
+	try {
+		await runs.end(run, { signal });
 	} catch (error) {
 		if (!(error instanceof MayflyError) || !["gone", "not_found"].includes(error.code)) throw error;
 	}
@@ -1740,7 +1739,6 @@ async function main(given) {
 			...readSession(directory),
 			...run
 		});
-		saveState(given.env, "run", run.run);
 		startBeating(given, directory);
 		await deliver(given, client, wanted, run.run);
 		exportVariable(given.env, "MAYFLY_SERVER", place.server);

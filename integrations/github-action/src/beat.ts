@@ -1,7 +1,7 @@
 import { keepBeating } from '../../../src/cli/run/heartbeat.ts'
 import { clientOf, readSession, tokensIn } from './session.ts'
 
-/** Every so often this looks whether the job still lives. */
+/** How often this process checks that the job still lives. */
 const LOOK_MS = 2_000
 
 /** Beats for the run of the session in `directory` until it has ended, the session is claimed, or the process `parent` is gone. */

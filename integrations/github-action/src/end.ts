@@ -1,7 +1,7 @@
-import type { AccessToken } from '../../../src/client/access-tokens.ts'
+import type { Client } from '../../../src/client/client.ts'
 import { MayflyError } from '../../../src/client/errors.ts'
 import type { Runner } from './runner.ts'
-import { claimSession, clientOf, type Place } from './session.ts'
+import { claimSession, clientOf } from './session.ts'
 
 const PATIENCE_MS = 30_000
 
@@ -12,35 +12,26 @@ const PATIENCE_MS = 30_000
 export async function endSession(given: Runner, directory: string): Promise<void> {
   const session = claimSession(directory)
   if (session === undefined) return
-  await end(given, session, session.run, session.token)
-}
-
-async function end(
-  given: Runner,
-  place: Place,
-  run: string | undefined,
-  kept: AccessToken | undefined,
-): Promise<void> {
-  let token = kept
-  const client = clientOf(given.env, place, {
+  let { token } = session
+  const client = clientOf(given.env, session, {
     load: async () => token,
     save: async (next) => {
       token = next
     },
   })
   const signal = AbortSignal.timeout(PATIENCE_MS)
-  const results = await Promise.allSettled([
-    run === undefined ? undefined : endRun(() => client.runs.end(run, { signal })),
-  ])
-  // Without a token there is no login to end.
-  if (token !== undefined) await client.logOut({ signal })
-  for (const result of results) if (result.status === 'rejected') throw result.reason
+  try {
+    if (session.run !== undefined) await endRun(client, session.run, signal)
+  } finally {
+    // Without a token there is no login to end.
+    if (token !== undefined) await client.logOut({ signal })
+  }
 }
 
 /** It may have ended with its agent. */
-async function endRun(ask: () => Promise<unknown>): Promise<void> {
+async function endRun({ runs }: Client, run: string, signal: AbortSignal): Promise<void> {
   try {
-    await ask()
+    await runs.end(run, { signal })
   } catch (error) {
     if (!(error instanceof MayflyError) || !['gone', 'not_found'].includes(error.code)) throw error
   }

@@ -22,7 +22,8 @@ export async function requestIdToken(env: Env, audience: string, signal?: AbortS
     )
   const url = URL.canParse(address) ? new URL(address) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
-  if (url === undefined || !isSafe) throw new ActionError('ACTIONS_ID_TOKEN_REQUEST_URL is no https address.')
+  if (url === undefined || !isSafe)
+    throw new ActionError('ACTIONS_ID_TOKEN_REQUEST_URL is not an https address.')
   url.searchParams.set('audience', audience)
   const headers = { authorization: `Bearer ${bearer}`, accept: 'application/json' }
   const { status, text } = await ask(url.href, headers, signal)

@@ -35,7 +35,6 @@ async function main(given: Runner): Promise<void> {
   try {
     const run = await begin(given, client)
     writeSession(directory, { ...place, ...readSession(directory), ...run })
-    saveState(given.env, 'run', run.run)
     startBeating(given, directory)
     await deliver(given, client, wanted, run.run)
     exportVariable(given.env, 'MAYFLY_SERVER', place.server)

@@ -72,6 +72,6 @@ export function stateOf({ env }: Pick<Runner, 'env'>, name: string): string {
 /** The delimiter is new each time, so that no value can end before its end and set another variable. */
 function append(env: Runner['env'], file: string, name: string, value: string): void {
   const delimiter = `mayfly-${randomUUID()}`
-  if (value.includes(delimiter)) throw new ActionError(`The value for ${name} holds what was to end it.`)
+  if (value.includes(delimiter)) throw new ActionError(`The value for ${name} contains its own delimiter.`)
   appendFileSync(variableOf({ env }, file), `${name}<<${delimiter}\n${value}\n${delimiter}\n`)
 }

@@ -1,4 +1,3 @@
-import type { Client } from '../../client/client.ts'
 import type { Run } from '../../client/wire.ts'
 import { requireKnown } from '../admin/require-known.ts'
 import { ADMIN, FILTERS } from '../admin/verbs.ts'
@@ -133,31 +132,22 @@ export const end = defineVerb({
   ...ADMIN,
   run: async (context, { allAgents }, ids) => {
     const { runs } = await openRuns(context, allAgents === true)
-    const failures = await endEach(context, runs, ids)
-    const done = ids.filter((id) => !failures.has(id))
+    const done: string[] = []
+    let failure: unknown
+    for (const id of ids) {
+      try {
+        await runs.end(id)
+        done.push(id)
+      } catch (error) {
+        context.signal.throwIfAborted()
+        context.out.note(`mayfly: ${id} was not ended.`)
+        failure ??= error
+      }
+    }
     await context.out.report(
       done.map((id) => ({ id, ended: true })),
       done.map((id) => `Ended ${id}.`).join('\n'),
     )
-    for (const failure of failures.values()) throw failure
+    if (failure !== undefined) throw failure
   },
 })
-
-/** Each of them, also after one has failed. Returns the failures by id. */
-async function endEach(
-  context: Context,
-  runs: Pick<Client['runs'], 'end'>,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, unknown>> {
-  const failures = new Map<string, unknown>()
-  for (const id of ids) {
-    try {
-      await runs.end(id)
-    } catch (error) {
-      context.signal.throwIfAborted()
-      context.out.note(`mayfly: ${id} was not ended.`)
-      failures.set(id, error)
-    }
-  }
-  return failures
-}

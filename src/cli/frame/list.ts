@@ -84,7 +84,7 @@ interface Cells {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** What a last column that is cut keeps at least. */
+/** How narrow the last column may become before another column is left out. */
 const LEAST_CUT = 10
 
 /** Leaves out columns of `spare`, and cuts the last one, so that the lines fit. */

@@ -16,7 +16,7 @@ export interface Question extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly timeoutMs?: number
-  /** How often at most; 3 by default. */
+  /** How many times to ask at most; 3 by default. */
   readonly tries?: number
 }
 
@@ -30,15 +30,14 @@ const PAUSE_MS = 150
  * names. Throws `CliError` unless it answers with 200.
  */
 export async function ask(context: Context, title: string, question: Question): Promise<TransportReply> {
-  const { tries = 3 } = question
+  const { tries = 3, signal } = question
   for (let tried = 1; ; tried += 1) {
-    const { reply, error } = await askOnce(context, title, question)
-    question.signal?.throwIfAborted()
-    if (reply?.status === 200) return reply
-    const isBusy = reply !== undefined && (reply.status === 429 || reply.status >= 500)
-    if (isBusy && tried < tries) await pause(PAUSE_MS * tried, question.signal)
-    else if (reply !== undefined) throw noToken(title, `it answered with status ${reply.status}.`)
-    else throw error
+    const reply = await askOnce(context, title, question)
+    signal?.throwIfAborted()
+    if (reply.status === 200) return reply
+    const isBusy = reply.status === 429 || reply.status >= 500
+    if (!isBusy || tried >= tries) throw noToken(title, `it answered with status ${reply.status}.`)
+    await pause(PAUSE_MS * tried, signal)
   }
 }
 
@@ -46,7 +45,7 @@ async function askOnce(
   context: Context,
   title: string,
   { url: address, method = 'GET', headers = {}, body, timeoutMs = TIMEOUT_MS, signal }: Question,
-): Promise<{ readonly reply?: TransportReply; readonly error?: unknown }> {
+): Promise<TransportReply> {
   const url = readUrl(context, title, address)
   const isSecure = url.protocol === 'https:'
   const transport = nodeTransport({
@@ -55,11 +54,12 @@ async function askOnce(
     connect: connectorOf(context),
   })
   try {
-    return { reply: await transport({ method, url: url.href, headers, body, timeoutMs, signal }) }
+    return await transport({ method, url: url.href, headers, body, timeoutMs, signal })
   } catch (error) {
+    signal?.throwIfAborted()
     if (error instanceof UnreachableError || error instanceof MayflyError)
-      return { error: noToken(title, lower(failureOf(error).message), undefined, error) }
-    return { error }
+      throw noToken(title, lower(failureOf(error).message), undefined, error)
+    throw error
   }
 }
 

@@ -22,7 +22,7 @@ export function fileSource({ cwd }: Pick<Context, 'cwd'>, path: string): Identit
   }
 }
 
-/** Throws `CliError`. It may be a link, as Kubernetes makes one to each version of a token. */
+/** The token in a file, which may be a link: Kubernetes points one at the newest version of a token. Throws `CliError`. */
 export function readToken(title: string, path: string): string {
   try {
     // O_NONBLOCK: opening a pipe would wait for a writer.

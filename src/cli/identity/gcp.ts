@@ -3,7 +3,7 @@ import { ask, isAnswered } from './ask.ts'
 import { given, type IdentitySource, noToken } from './source.ts'
 
 const TITLE = 'Google Cloud'
-/** Against requests that somebody else has a program send; each answer has it, too. */
+/** Required, so that nobody can trick a program into a request by an address alone. Each answer has it, too. */
 const HEADERS = { 'metadata-flavor': 'Google' }
 
 /**

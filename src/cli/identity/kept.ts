@@ -28,9 +28,9 @@ export function authFor(
   server: string,
   source: IdentitySource,
   audience: string,
+  key = keyOf(context, server, source),
 ): IdentityAuth {
   const { name, title } = source
-  const key = digest(server, name, source.workload(context))
   const file = fileOf(context, server, name, key)
   return {
     kind: 'identity',
@@ -62,36 +62,40 @@ async function readKept(
   server: string,
   source: IdentitySource,
 ): Promise<IdentityAuth | undefined> {
-  const key = digest(server, source.name, source.workload(context))
-  const kept = await readFacts(fileOf(context, server, source.name, key))
-  return kept?.key === key ? authFor(context, server, source, kept.audience) : undefined
+  const key = keyOf(context, server, source)
+  const kept = factsIn(await readPrivateFile(fileOf(context, server, source.name, key)))
+  return kept?.key === key ? authFor(context, server, source, kept.audience, key) : undefined
 }
+
+const keyOf = (context: Context, server: string, source: IdentitySource) =>
+  digest(server, source.name, source.workload(context))
 
 /** Only the login that is kept knows the path of a token that a person named. */
 async function keptFile(context: Context, server: string): Promise<IdentitySource | undefined> {
-  const kept = await readFacts(fileOf(context, server, FILE, '')).catch(() => undefined)
+  const text = await readPrivateFile(fileOf(context, server, FILE, '')).catch(() => undefined)
+  const kept = factsIn(text)
   return kept?.source.startsWith(FILE) === true ? sourceOf(context, kept.source) : undefined
 }
 
-/** Jobs side by side have each their own; of a file that a person named there is one for each server. */
+/** Jobs that run side by side have a file each. Tokens from a file that a person named share one per server. */
 function fileOf(context: Context, server: string, name: string, key: string): string {
   const which = name.startsWith(FILE) ? digest(server, FILE) : key
   return cachePath(context, 'identities', `${which}.json`)
 }
 
-async function readFacts(file: string): Promise<Kept | undefined> {
-  const facts = parseJson((await readPrivateFile(file)) ?? '') as Partial<Kept> | null | undefined
+function factsIn(text = ''): Kept | undefined {
+  const facts = parseJson(text) as Partial<Kept> | null | undefined
   const { source, audience, key } = facts ?? {}
   const isWhole = [source, audience, key].every((one) => typeof one === 'string')
   return isWhole ? (facts as Kept) : undefined
 }
 
-/** As the caches of other logins, but the process keeps what it cannot write: the source may not give another token. */
+/** As the caches of other logins, but the process remembers a token that it cannot write: the source may not give another. */
 function tokensIn({ now }: Pick<Context, 'now'>, file: string, facts: Kept): TokenCache {
   let own: AccessToken | undefined
   const load = async () => {
-    const text = (await readPrivateFile(file)) ?? ''
-    return (await readFacts(file))?.key === facts.key ? readToken(text) : undefined
+    const text = await readPrivateFile(file)
+    return text !== undefined && factsIn(text)?.key === facts.key ? readToken(text) : undefined
   }
   return {
     load: async () => {

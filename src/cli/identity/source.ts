@@ -1,6 +1,7 @@
 import type { CallOptions } from '../../client/send.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
+import { givenOf } from '../session/session.ts'
 
 /** Where a workload gets a token that says who it is. */
 export interface IdentitySource {
@@ -34,6 +35,5 @@ export function noToken(title: string, why: string, hint?: string, cause?: unkno
 
 /** The value of a variable, unless it is empty. */
 export function given({ env }: Pick<Context, 'env'>, name: string): string | undefined {
-  const value = env[name]
-  return value === undefined || value === '' ? undefined : value
+  return givenOf(env[name])
 }

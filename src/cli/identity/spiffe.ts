@@ -36,7 +36,7 @@ export const spiffe: IdentitySource = {
   },
 }
 
-/** Throws `CliError`, and any other error for what is no gRPC. */
+/** Throws `CliError`, and any other error if the answer is not gRPC. */
 async function fetchJwtSvid(context: Context, audience: string, signal: AbortSignal): Promise<string> {
   const socket = await connect(context)
   try {
@@ -101,7 +101,7 @@ function callOnce(session: ClientHttp2Session, message: Buffer, signal: AbortSig
     ':path': '/SpiffeWorkloadAPI/FetchJWTSVID',
     'content-type': 'application/grpc',
     te: 'trailers',
-    // §3: against requests that somebody else has a program send.
+    // §3: required, so that nobody can trick a program into a request by an address alone.
     'workload.spiffe.io': 'true',
   })
   return new Promise((resolve, reject) => {
@@ -138,13 +138,9 @@ function collect(
     else chunks.push(chunk)
   })
   stream.on('error', fail)
-  let hasEnded = false
-  stream.on('end', () => {
-    hasEnded = true
-  })
   // By then the trailers have come, too.
   stream.on('close', () => {
-    if (hasEnded) done({ status, body: Buffer.concat(chunks) })
+    if (stream.readableEnded) done({ status, body: Buffer.concat(chunks) })
     else fail(new Error('closed'))
   })
 }

@@ -1,14 +1,14 @@
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 
-/** What the server takes. */
+/** The longest token that the server takes. */
 export const MAX_TOKEN_BYTES = 16 * 1024
 
 /** Three parts (RFC 7515 §7.1): no JWT without a signature. */
 const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/
 
-/** The claims of a JWT, of which nothing is verified; undefined if it is none. */
-function claimsIn(token: string): Readonly<Record<string, unknown>> | undefined {
+/** The claims of a signed JWT, of which nothing is verified; undefined for any other text. */
+export function claimsIn(token: string): Readonly<Record<string, unknown>> | undefined {
   const payload = token.length > MAX_TOKEN_BYTES ? undefined : JWT.exec(token)?.[1]
   if (payload === undefined) return undefined
   const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'))
@@ -37,7 +37,7 @@ export function checkToken(title: string, text: string, audience: string): strin
 /** An address is the same with a slash at its end. */
 const withoutSlash = (text: string) => text.replace(/\/+$/, '')
 
-/** Of each token another. */
+/** Claims that differ from token to token of the same workload. */
 const PASSING = new Set(['exp', 'iat', 'nbf', 'jti'])
 
 /** What all tokens of the same workload have in common. */

@@ -1,13 +1,10 @@
 import { MayflyError } from '../../client/client.ts'
-import { CliError, EXIT, failureOf } from '../frame/failure.ts'
+import { failureOf } from '../frame/failure.ts'
 import { relative } from '../frame/times.ts'
 import type { Context } from '../frame/verb.ts'
-import { clientFor } from '../session/open.ts'
+import { askInTime } from '../session/ask-in-time.ts'
 import { nameOf } from '../session/profiles.ts'
 import { findStoredOperator, type Target } from '../session/session.ts'
-
-/** The login is removed from this machine all the same. */
-const PATIENCE_MS = 10_000
 
 /** Ends a session at the server, unless it has ended. Throws what the client throws. */
 export async function endSession(
@@ -16,19 +13,10 @@ export async function endSession(
   token: string,
   session: string,
 ): Promise<void> {
-  const late = new CliError('unreachable_timeout', 'The server did not answer in time.', {
-    exit: EXIT.unreachable,
-  })
-  const stop = new AbortController()
-  const timer = setTimeout(() => stop.abort(late), PATIENCE_MS)
-  const signal = AbortSignal.any([context.signal, stop.signal])
   try {
-    const client = await clientFor({ ...context, signal }, target, { kind: 'bearer', token })
-    await client.admin.sessions.end(session)
+    await askInTime(context, target, token, ({ admin }) => admin.sessions.end(session))
   } catch (error) {
     if (!(error instanceof MayflyError) || ![401, 404].includes(error.status)) throw error
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -20,7 +20,7 @@ export interface RunEnd {
   readonly endedBy: string | null
 }
 
-/** After a try that failed, the next begins this part of an interval after it: more than twice an interval. */
+/** After a failed beat the next one starts after this share of an interval, so that more than two fit into one. */
 const RETRY_SHARE = 0.45
 const LONGEST_RETRY_MS = 10_000
 /** A server that hangs does not delay the next try. */
@@ -58,7 +58,7 @@ export async function keepBeating(options: BeatOptions, signal: AbortSignal): Pr
       if (end !== undefined) return end
       if (isLate && !isReported) note(`mayfly: ${unheard(id, error)}`)
       isReported ||= isLate
-      // Each refusal is recorded.
+      // The server records each refusal.
       wait = isRefused ? intervalMs : retryMs
     }
   }

@@ -2,7 +2,6 @@ import type { CallOptions } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { Run } from '../../client/wire.ts'
 import { parseDuration } from '../../domain/duration.ts'
-import { parseJson } from '../../domain/formats/json.ts'
 import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
@@ -52,7 +51,7 @@ export async function openRun(
     if (isVerbose) note(`mayfly: ${text}`)
     return undefined
   }
-  if (isOfRun(session)) return without('the login is of a run, with which all credentials end.')
+  if (await isOfRun(session)) return without('the login is of a run, with which all credentials end.')
   const { runs } = session.client
   const beginning = runs.start({ purpose, heartbeat }, { signal }).catch((error: unknown) => {
     if (isUnknownRoute(error)) return undefined
@@ -89,12 +88,13 @@ function isUnknownRoute(error: unknown): boolean {
 }
 
 /** Whether the login is an access token with the claim `run`. The server would refuse a run, and record that. */
-function isOfRun({ login }: Session): boolean {
+async function isOfRun({ login }: Session): Promise<boolean> {
   if (login?.auth.kind !== 'bearer') return false
-  const [, claims] = /^eyJ[\w-]*\.([\w-]+)\.[\w-]+$/.exec(login.auth.token.trim()) ?? []
-  if (claims === undefined) return false
-  const read = parseJson(Buffer.from(claims, 'base64url').toString()) as { run?: unknown } | null | undefined
-  return typeof read?.run === 'string'
+  const token = login.auth.token.trim()
+  // Any other token need not wait for the code that reads a JWT.
+  if (!token.startsWith('eyJ')) return false
+  const { claimsIn } = await import('../identity/token.ts')
+  return typeof claimsIn(token)?.['run'] === 'string'
 }
 
 /** The server may be anybody's. */
