@@ -1,21 +1,14 @@
 import type { Static } from 'typebox'
 import { parseBoundedDuration } from '../domain/duration.ts'
-import { InvalidValue, quote } from '../domain/fault.ts'
+import { type InvalidValue, quote } from '../domain/fault.ts'
 import type { ClaimRule, Identity, IssuerRule, TextRule } from '../domain/identity/identity.ts'
 import { isSubject, isTrustDomain } from '../domain/identity/match.ts'
 import { parseTemplate } from '../domain/identity/template.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/limits.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
+import { checkEntries, type Note, noting } from './check-entries.ts'
 import type { IdentitySchema } from './identity-schema.ts'
-import {
-  addressFault,
-  type CheckedKeys,
-  checkKeys,
-  checkName,
-  issuerFault,
-  type Note,
-  noting,
-} from './key-source.ts'
+import { addressFault, type CheckedKeys, checkKeys, checkName, issuerFault } from './key-source.ts'
 import {
   equalRule,
   type IssuerPattern,
@@ -46,20 +39,14 @@ export function checkIdentities(
 ): CheckedIdentity[] {
   const names = new Set<string>()
   const agents = new Map<string, string>()
-  return entries.flatMap((entry, index) => {
-    let isSound = true
-    const note: Note = (path, message) => {
-      isSound = false
-      report(new InvalidValue(message, [index, ...path]))
-    }
+  return checkEntries(entries, report, (entry, note) => {
     checkName(entry.name, names, NAME, 'identity', note)
     // Names of agents are unique without their case. Claims are compared without it, too: no harm is in that.
     const key = entry.agent.toLowerCase()
     const other = agents.get(key)
     if (other !== undefined) note(['agent'], `is already given by the entry ${quote(other)}`)
     agents.set(key, entry.name)
-    const checked = check(entry, note)
-    return isSound && checked !== undefined ? [checked] : []
+    return check(entry, note)
   })
 }
 
