@@ -22,11 +22,14 @@ import { parseTokenTtl } from './values.ts'
 export type IdentityEntry = Static<typeof IdentitySchema>
 
 /** An entry that is well-formed. Its authorities are still in a file. */
-export interface CheckedIdentity extends Omit<Identity, 'keys'> {
+export interface CheckedIdentity extends Omit<Identity, 'keys' | 'issuer'> {
   readonly keys: CheckedKeys
-  /** Of an entry with `issuer_pattern`. */
-  readonly issuerPattern: IssuerPattern | undefined
+  readonly issuer: CheckedIssuer
 }
+
+type CheckedIssuer =
+  | Exclude<IssuerRule, { readonly kind: 'pattern' }>
+  | { readonly kind: 'pattern'; readonly rule: IssuerPattern }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 /** Azure's tokens are the same for a day. */
@@ -70,7 +73,6 @@ function check(entry: IdentityEntry, note: Note): CheckedIdentity | undefined {
     keys,
     audience: entry.audience,
     issuer,
-    issuerPattern: issuer.kind === 'pattern' ? (issuer.rule as IssuerPattern) : undefined,
     subject,
     claims,
     agent,
@@ -96,7 +98,7 @@ function oneOf<K extends keyof IdentityEntry & string>(
   return undefined
 }
 
-function checkIssuer(entry: IdentityEntry, note: Note): IssuerRule | undefined {
+function checkIssuer(entry: IdentityEntry, note: Note): CheckedIssuer | undefined {
   const field = oneOf(entry, ['issuer', 'issuer_pattern', 'trust_domain'] as const, note)
   const { issuer, issuer_pattern: pattern, trust_domain: domain, local = false } = entry
   if (field === 'issuer' && issuer !== undefined) {

@@ -52,7 +52,7 @@ export async function readTrusted(
   })
   return {
     identities: await Promise.all(
-      identities.map(async ({ issuerPattern: _, keys, ...entry }) => ({
+      identities.map(async ({ keys, ...entry }) => ({
         ...entry,
         keys: await read('identities', entry.name, keys),
       })),
@@ -75,10 +75,15 @@ const plain = (issuer: string) => issuer.toLowerCase().replace(/\/$/, '')
 const isOurs = (issuer: string, own: string) =>
   plain(issuer) === plain(own) || plain(issuer).startsWith(`${plain(own)}/backends/`)
 
-function isOf({ issuer, issuerPattern }: CheckedIdentity, own: string): boolean {
-  if (issuer.kind === 'issuer') return isOurs(issuer.issuer, own)
-  if (issuerPattern === undefined) return false
-  return issuerPattern.reaches(own, 0) || issuerPattern.reaches(`${own}/backends`, 1)
+function isOf({ issuer }: CheckedIdentity, own: string): boolean {
+  switch (issuer.kind) {
+    case 'issuer':
+      return isOurs(issuer.issuer, own)
+    case 'pattern':
+      return issuer.rule.reaches(own, 0) || issuer.rule.reaches(`${own}/backends`, 1)
+    case 'trust_domain':
+      return false
+  }
 }
 
 function shares({ issuer }: CheckedIdentity, other: string): boolean {
