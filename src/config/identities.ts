@@ -4,7 +4,7 @@ import { type InvalidValue, quote } from '../domain/fault.ts'
 import type { ClaimRule, Identity, IssuerRule, TextRule } from '../domain/identity/identity.ts'
 import { isSubject, isTrustDomain } from '../domain/identity/match.ts'
 import { parseTemplate } from '../domain/identity/template.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/limits.ts'
+import { DAY_MS, FOREIGN_AGE_MS, HOUR_MS } from '../domain/limits.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
 import { checkEntries, type Note, noting } from './check-entries.ts'
 import type { IdentitySchema } from './identity-schema.ts'
@@ -191,6 +191,6 @@ function checkTimes(entry: IdentityEntry, note: Note) {
     maxTtlMs: time('max_ttl', (text) => parseBoundedDuration(text, 1_000, 36_500 * DAY_MS)),
     agentTtlMs: time('agent_ttl', (text) => parseBoundedDuration(text, 5_000, 366 * DAY_MS)) ?? HOUR_MS,
     tokenTtlMs: time('token_ttl', parseTokenTtl),
-    maxAgeMs: time('max_age', (text) => parseBoundedDuration(text, 1_000, LONGEST_AGE_MS)) ?? 10 * MINUTE_MS,
+    maxAgeMs: time('max_age', (text) => parseBoundedDuration(text, 1_000, LONGEST_AGE_MS)) ?? FOREIGN_AGE_MS,
   }
 }
