@@ -1,45 +1,59 @@
-import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { newSigner, type Signer, times } from '../test/support/identity-tokens.ts'
+import { temporaryDirectory } from './processes.ts'
+import type { Ask } from './request.ts'
+import type { Bench } from './scenario.ts'
 import { BACKEND } from './server.ts'
 
 const ISSUER = 'https://issuer.example'
 const PLATFORM_ISSUER = 'https://agents.example'
 const AUDIENCE = 'https://mayfly.example'
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const signer = newSigner('ES256')
 
-/** Writes a configuration that trusts the bench: as `jobs`, of which each is an agent, and as the platform `platform`. */
-export function writeKeylessConfig(directory: string): string {
-  const jwks = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'ES256' }] }
-  const common = { audience: AUDIENCE, jwks }
-  const scopes = [`${BACKEND}:*`]
-  const job = { name: 'jobs', issuer: ISSUER, subject: 'job', agent: 'job-{run_id}', scopes, agent_ttl: '1h' }
-  const config = {
-    identities: [{ ...common, ...job }],
-    platforms: [{ ...common, name: 'platform', issuer: PLATFORM_ISSUER }],
-  }
-  const path = join(directory, 'keyless.yaml')
-  writeFileSync(path, JSON.stringify(config))
-  return path
+/** What each entry says of its issuer: who it is, and that its key is this one. */
+export const issuedBy = (issuer: string, { jwk }: Signer) => ({
+  issuer,
+  audience: AUDIENCE,
+  jwks: { keys: [jwk] },
+})
+
+/** The environment of a server with these settings: JSON is YAML. */
+export function withConfig(bench: Bench, settings: object): { MAYFLY_CONFIG: string } {
+  const file = join(temporaryDirectory(bench.directory), 'mayfly.yaml')
+  writeFileSync(file, JSON.stringify(settings))
+  return { MAYFLY_CONFIG: file }
+}
+
+/** Trusts the bench: as `jobs`, of which each is an agent, and as the platform `platform`. */
+export const JOBS_AND_PLATFORM = {
+  identities: [
+    {
+      ...issuedBy(ISSUER, signer),
+      name: 'jobs',
+      subject: 'job',
+      agent: 'job-{run_id}',
+      scopes: [`${BACKEND}:*`],
+      agent_ttl: '1h',
+    },
+  ],
+  platforms: [{ ...issuedBy(PLATFORM_ISSUER, signer), name: 'platform' }],
 }
 
 /** A token of a job that nobody has seen. */
-export const newJob = (): string => token({ iss: ISSUER, sub: 'job', run_id: randomUUID() })
+export const newJob = (): string => newToken(signer, { iss: ISSUER, sub: 'job', run_id: randomUUID() })
 
 /** A token of an agent of the platform that nobody has seen. */
-export const newPlatformAgent = (): string => token({ iss: PLATFORM_ISSUER, sub: randomUUID() })
+export const newPlatformAgent = (): string => newToken(signer, { iss: PLATFORM_ISSUER, sub: randomUUID() })
 
-function token(claims: object): string {
-  const iat = Math.floor(Date.now() / 1_000)
-  const all = { aud: AUDIENCE, jti: randomUUID(), iat, exp: iat + 300, ...claims }
-  const body = `${encoded({ typ: 'JWT', alg: 'ES256', kid: 'bench' })}.${encoded(all)}`
-  const signature = sign('sha256', Buffer.from(body), { key: privateKey, dsaEncoding: 'ieee-p1363' })
-  return `${body}.${signature.toString('base64url')}`
-}
+/** A token that nobody has seen, for this server. */
+export const newToken = (by: Signer, claims: Readonly<Record<string, unknown>>): string =>
+  by.sign({ aud: AUDIENCE, jti: randomUUID(), ...times(Date.now()), ...claims })
 
-/** The form of a log-in. */
-export const loginForm = (assertion: string) => ({
-  grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-  assertion,
+/** A login by this token (RFC 7523 §2.1). */
+export const logIn = (token: string): Ask => ({
+  method: 'POST',
+  path: '/oauth/token',
+  form: { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: token },
 })

@@ -1,10 +1,9 @@
 import { alternatePairs, rowsOfEach } from '../against.ts'
 import { burstOf } from '../bursts.ts'
-import { loginForm, newJob, newPlatformAgent, writeKeylessConfig } from '../keyless.ts'
+import { JOBS_AND_PLATFORM, logIn, newJob, newPlatformAgent, withConfig } from '../keyless.ts'
 import { startLoader } from '../loader.ts'
 import { median } from '../median.ts'
 import { freshDatabase } from '../postgres.ts'
-import { temporaryDirectory } from '../processes.ts'
 import { atLeast, type Row } from '../report.ts'
 import { fetchJson, record } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
@@ -75,9 +74,7 @@ async function churnRow(
   store: string,
   databaseUrl?: string,
 ): Promise<Row> {
-  const environment = churn.isKeyless
-    ? { MAYFLY_CONFIG: writeKeylessConfig(temporaryDirectory(bench.directory)) }
-    : {}
+  const environment = churn.isKeyless ? withConfig(bench, JOBS_AND_PLATFORM) : {}
   const target = await issueTarget(bench, checkout, { databaseUrl, environment })
   const loader = startLoader()
   const burst = () => burstOf(loader, target, GOAL_CLIENTS, bench.pace)
@@ -131,8 +128,6 @@ async function comeAndGo(port: number): Promise<void> {
   const gone = await record({ method: 'DELETE', path: `/v1/admin/agents/${name}` }, port)
   if (gone.status !== 204) throw new Error(`deleting ${name} answered ${gone.status}`)
 }
-
-const logIn = (token: string) => ({ method: 'POST', path: '/oauth/token', form: loginForm(token) }) as const
 
 /** Its login was the only one, so that the agent ends with it. */
 async function logInAndOut(port: number): Promise<void> {

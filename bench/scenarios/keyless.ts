@@ -1,7 +1,6 @@
-import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { newSigner } from '../../test/support/identity-tokens.ts'
 import { alternate, burstOf, comparisonOf, described, type Pace, type Pair } from '../bursts.ts'
+import { issuedBy, newToken, withConfig } from '../keyless.ts'
 import { createLatencyHistogram, quantilesOf } from '../latency.ts'
 import { type Loader, startLoader } from '../loader.ts'
 import { median } from '../median.ts'
@@ -25,7 +24,6 @@ const LEAST_BESIDE = 0.8
 const TOKENS_PER_SECOND = 6_000
 
 const ISSUER = 'https://issuer.bench'
-const AUDIENCE = 'https://mayfly.bench'
 
 /** Logins of workloads: against client credentials, and as a storm beside issuing. */
 export const keyless: Scenario = {
@@ -46,17 +44,14 @@ export const keyless: Scenario = {
 
 /** An issuer whose keys are in the configuration: `login` signs a new token each time. */
 function newIssuer() {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', use: 'sig', alg: 'RS256' }
+  const signer = newSigner('RS256')
   const entry = {
-    issuer: ISSUER,
-    audience: AUDIENCE,
+    ...issuedBy(ISSUER, signer),
     scopes: ['bench'],
     subject: 'repo:acme/shop:ref:refs/heads/main',
     claims: { repository_id: '74', repository_owner_id: '65' },
-    jwks: { keys: [jwk] },
   }
-  // JSON is YAML. Entries that share a job, and one whose jobs are agents of their own.
+  // Entries that share a job, and one whose jobs are agents of their own.
   const config = {
     identities: [
       ...Array.from({ length: AGENTS }, (_, n) => ({
@@ -80,31 +75,10 @@ function newIssuer() {
     form: {
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
-      subject_token: tokenOf(privateKey, {
-        iss: ISSUER,
-        aud: AUDIENCE,
-        sub: entry.subject,
-        ...entry.claims,
-        ...claims,
-      }),
+      subject_token: newToken(signer, { iss: ISSUER, sub: entry.subject, ...entry.claims, ...claims }),
     },
   })
   return { config, login }
-}
-
-const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-
-function tokenOf(key: KeyObject, claims: object): string {
-  const now = Math.floor(Date.now() / 1_000)
-  const timed = { ...claims, jti: randomUUID(), iat: now, nbf: now, exp: now + 300 }
-  const body = `${encoded({ typ: 'JWT', alg: 'RS256', kid: 'bench', x5t: 'bench' })}.${encoded(timed)}`
-  return `${body}.${sign('sha256', Buffer.from(body), key).toString('base64url')}`
-}
-
-function configFile(bench: Bench, config: object): { MAYFLY_CONFIG: string } {
-  const file = join(temporaryDirectory(bench.directory), 'mayfly.yaml')
-  writeFileSync(file, JSON.stringify(config))
-  return { MAYFLY_CONFIG: file }
 }
 
 async function againstSecrets(bench: Bench, store: string, databaseUrl: string | undefined): Promise<Row[]> {
@@ -114,7 +88,7 @@ async function againstSecrets(bench: Bench, store: string, databaseUrl: string |
     ...bench,
     databaseUrl,
     dataDir: temporaryDirectory(bench.directory),
-    environment: configFile(bench, issuer.config),
+    environment: withConfig(bench, issuer.config),
   })
   const secrets = (await addAgents(server, AGENTS)).map(withSecret)
   const pace = atGoal(bench.pace)
@@ -157,7 +131,7 @@ function onceEach(
 async function storm(bench: Bench, store: string, databaseUrl: string | undefined): Promise<Row[]> {
   const title = `${STORM} first logins in a minute, ${store}`
   const issuer = newIssuer()
-  const environment = configFile(bench, issuer.config)
+  const environment = withConfig(bench, issuer.config)
   const target = await issueTarget(bench, bench.checkout, { databaseUrl, environment })
   const loader = startLoader()
   const burst = () => burstOf(loader, target, GOAL_CLIENTS, bench.pace)
@@ -165,7 +139,8 @@ async function storm(bench: Bench, store: string, databaseUrl: string | undefine
   const latencies = createLatencyHistogram()
   const quiet: number[] = []
   const beside: number[] = []
-  const ends = Date.now() + (bench.quick ? STORM_MS / 30 : STORM_MS)
+  const stormMs = bench.quick ? STORM_MS / 30 : STORM_MS
+  const ends = Date.now() + stormMs
   while (Date.now() < ends) {
     const storming = startJobs(target, issuer.login, latencies)
     const { perSecond } = await burst()
@@ -180,7 +155,7 @@ async function storm(bench: Bench, store: string, databaseUrl: string | undefine
     `${title}: ${latencies.count} logins, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; issuing beside ${ratio.toFixed(3)}`,
   )
   // Half of the time passes without logins.
-  const jobs = { perSecond: latencies.count / (STORM_MS / 2_000), p50, p99 }
+  const jobs = { perSecond: latencies.count / (stormMs / 2_000), p50, p99 }
   return [
     {
       clients: undefined,

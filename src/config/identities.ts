@@ -1,21 +1,14 @@
 import type { Static } from 'typebox'
 import { parseBoundedDuration } from '../domain/duration.ts'
-import { InvalidValue, quote } from '../domain/fault.ts'
+import { type InvalidValue, quote } from '../domain/fault.ts'
 import type { ClaimRule, Identity, IssuerRule, TextRule } from '../domain/identity/identity.ts'
 import { isSubject, isTrustDomain } from '../domain/identity/match.ts'
 import { parseTemplate } from '../domain/identity/template.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/limits.ts'
+import { DAY_MS, FOREIGN_AGE_MS, HOUR_MS } from '../domain/limits.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
+import { checkEntries, type Note, noting } from './check-entries.ts'
 import type { IdentitySchema } from './identity-schema.ts'
-import {
-  addressFault,
-  type CheckedKeys,
-  checkKeys,
-  checkName,
-  issuerFault,
-  type Note,
-  noting,
-} from './key-source.ts'
+import { addressFault, type CheckedKeys, checkKeys, checkName, issuerFault } from './key-source.ts'
 import {
   equalRule,
   type IssuerPattern,
@@ -29,11 +22,14 @@ import { parseTokenTtl } from './values.ts'
 export type IdentityEntry = Static<typeof IdentitySchema>
 
 /** An entry that is well-formed. Its authorities are still in a file. */
-export interface CheckedIdentity extends Omit<Identity, 'keys'> {
+export interface CheckedIdentity extends Omit<Identity, 'keys' | 'issuer'> {
   readonly keys: CheckedKeys
-  /** Of an entry with `issuer_pattern`. */
-  readonly issuerPattern: IssuerPattern | undefined
+  readonly issuer: CheckedIssuer
 }
+
+type CheckedIssuer =
+  | Exclude<IssuerRule, { readonly kind: 'pattern' }>
+  | { readonly kind: 'pattern'; readonly rule: IssuerPattern }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 /** Azure's tokens are the same for a day. */
@@ -46,20 +42,14 @@ export function checkIdentities(
 ): CheckedIdentity[] {
   const names = new Set<string>()
   const agents = new Map<string, string>()
-  return entries.flatMap((entry, index) => {
-    let isSound = true
-    const note: Note = (path, message) => {
-      isSound = false
-      report(new InvalidValue(message, [index, ...path]))
-    }
+  return checkEntries(entries, report, (entry, note) => {
     checkName(entry.name, names, NAME, 'identity', note)
     // Names of agents are unique without their case. Claims are compared without it, too: no harm is in that.
     const key = entry.agent.toLowerCase()
     const other = agents.get(key)
     if (other !== undefined) note(['agent'], `is already given by the entry ${quote(other)}`)
     agents.set(key, entry.name)
-    const checked = check(entry, note)
-    return isSound && checked !== undefined ? [checked] : []
+    return check(entry, note)
   })
 }
 
@@ -83,7 +73,6 @@ function check(entry: IdentityEntry, note: Note): CheckedIdentity | undefined {
     keys,
     audience: entry.audience,
     issuer,
-    issuerPattern: issuer.kind === 'pattern' ? (issuer.rule as IssuerPattern) : undefined,
     subject,
     claims,
     agent,
@@ -109,7 +98,7 @@ function oneOf<K extends keyof IdentityEntry & string>(
   return undefined
 }
 
-function checkIssuer(entry: IdentityEntry, note: Note): IssuerRule | undefined {
+function checkIssuer(entry: IdentityEntry, note: Note): CheckedIssuer | undefined {
   const field = oneOf(entry, ['issuer', 'issuer_pattern', 'trust_domain'] as const, note)
   const { issuer, issuer_pattern: pattern, trust_domain: domain, local = false } = entry
   if (field === 'issuer' && issuer !== undefined) {
@@ -202,6 +191,6 @@ function checkTimes(entry: IdentityEntry, note: Note) {
     maxTtlMs: time('max_ttl', (text) => parseBoundedDuration(text, 1_000, 36_500 * DAY_MS)),
     agentTtlMs: time('agent_ttl', (text) => parseBoundedDuration(text, 5_000, 366 * DAY_MS)) ?? HOUR_MS,
     tokenTtlMs: time('token_ttl', parseTokenTtl),
-    maxAgeMs: time('max_age', (text) => parseBoundedDuration(text, 1_000, LONGEST_AGE_MS)) ?? 10 * MINUTE_MS,
+    maxAgeMs: time('max_age', (text) => parseBoundedDuration(text, 1_000, LONGEST_AGE_MS)) ?? FOREIGN_AGE_MS,
   }
 }

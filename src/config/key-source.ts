@@ -4,10 +4,8 @@ import { InvalidValue, quote } from '../domain/fault.ts'
 import type { KeySource } from '../domain/identity/identity.ts'
 import { isIssuer } from '../domain/identity/match.ts'
 import { isLoopbackHost } from '../domain/network/loopback.ts'
-import { type ReadFile, readSecret } from '../files/read-secret.ts'
-
-export type Place = readonly (string | number)[]
-export type Note = (path: Place, message: string) => void
+import type { ReadFile } from '../files/read-secret.ts'
+import { type Note, readNoting } from './check-entries.ts'
 
 /** What entries of `identities` and `platforms` say of keys. */
 interface KeyFields {
@@ -86,32 +84,25 @@ function keyFault(key: Readonly<Record<string, unknown>>): string | undefined {
   }
 }
 
-/** Reads the file of the authorities. Throws `InvalidValue`, never with its content. */
-export async function readKeys({ caFile, ...rest }: CheckedKeys, readFile: ReadFile): Promise<KeySource> {
-  if (caFile === undefined) return { ...rest, ca: undefined }
-  const ca = (await readSecret(caFile, readFile)).reveal()
-  requireCertificates(ca)
-  return { ...rest, ca }
+/** Reads the authorities of an entry, PEM; undefined if it names no file of them. Notes what is wrong at `ca_file`. */
+export async function readAuthorities(
+  caFile: string | undefined,
+  readFile: ReadFile,
+  note: Note,
+): Promise<string | undefined> {
+  if (caFile === undefined) return undefined
+  const read = await readNoting(caFile, readFile, requireCertificates, (message) =>
+    note(['ca_file'], message),
+  )
+  return read.reveal()
 }
 
-/** Throws `InvalidValue`. */
-export function requireCertificates(text: string): void {
+function requireCertificates(text: string): void {
   try {
     if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error('none')
     createSecureContext({ ca: text })
   } catch {
     throw new InvalidValue('the file holds no certificates in PEM')
-  }
-}
-
-/** Notes what `work` finds instead of throwing it. */
-export function noting<T>(note: Note, path: Place, work: () => T): T | undefined {
-  try {
-    return work()
-  } catch (error) {
-    if (!(error instanceof InvalidValue)) throw error
-    note([...path, ...error.path], error.message)
-    return undefined
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Static } from 'typebox'
 import { InvalidValue, quote } from '../domain/fault.ts'
 import { isLoopbackHost } from '../domain/network/loopback.ts'
-import { Secret } from '../domain/secret.ts'
-import { type ReadFile, readSecret } from '../files/read-secret.ts'
+import type { Secret } from '../domain/secret.ts'
+import type { ReadFile } from '../files/read-secret.ts'
+import { checkEntries, type Note, noting, readNoting } from './check-entries.ts'
 import type { ReceiverSchema } from './notify-schema.ts'
 
 export type ReceiverEntry = Static<typeof ReceiverSchema>
@@ -50,12 +51,7 @@ const KINDS = ['webhook', 'smtp', 'slack'] as const
 /** Checks all entries and reports every fault with its place. Entries with faults are left out. */
 export function checkReceivers(entries: readonly ReceiverEntry[], report: Report): CheckedReceiver[] {
   const names = new Set<string>()
-  return entries.flatMap((entry, index) => {
-    let isSound = true
-    const note: Note = (path, message) => {
-      isSound = false
-      report(new InvalidValue(message, [index, ...path]))
-    }
+  return checkEntries(entries, report, (entry, note) => {
     if (!NAME.test(entry.name))
       note(['name'], `${quote(entry.name)} is not 1 to 64 letters, digits, ".", "_" or "-"`)
     const key = entry.name.toLowerCase()
@@ -63,17 +59,14 @@ export function checkReceivers(entries: readonly ReceiverEntry[], report: Report
     names.add(key)
     const kinds = KINDS.filter((kind) => entry[kind] !== undefined)
     if (kinds.length !== 1) note([], `requires one of ${KINDS.join(', ')}, and only one`)
-    const checked = checkWay(entry, note)
-    return isSound && checked !== undefined ? [checked] : []
+    return checkWay(entry, note)
   })
 }
-
-type Note = (path: readonly (string | number)[], message: string) => void
 
 function checkWay({ name, webhook, smtp, slack }: ReceiverEntry, note: Note): CheckedReceiver | undefined {
   if (webhook !== undefined) {
     const { url, secret_file: secretFile, local = false } = webhook
-    tryTo(note, ['webhook', 'url'], () => requireHttpUrl(url, local))
+    noting(note, ['webhook', 'url'], () => requireHttpUrl(url, local))
     return { kind: 'webhook', name, local, url, secretFile }
   }
   if (slack !== undefined)
@@ -85,7 +78,7 @@ function checkWay({ name, webhook, smtp, slack }: ReceiverEntry, note: Note): Ch
     note(['smtp', 'from'], `${quote(from)} is not an address such as mayfly@example.com`)
   for (const one of to)
     if (!ADDRESS.test(one)) note(['smtp', 'to'], `${quote(one)} is not an address such as ops@example.com`)
-  const server = tryTo(note, ['smtp', 'url'], () => parseMailUrl(url, local, passwordFile !== undefined))
+  const server = noting(note, ['smtp', 'url'], () => parseMailUrl(url, local, passwordFile !== undefined))
   if (server === undefined) return undefined
   if ((server.user === undefined) !== (passwordFile === undefined))
     note(
@@ -95,16 +88,6 @@ function checkWay({ name, webhook, smtp, slack }: ReceiverEntry, note: Note): Ch
         : 'has a user, but no password_file',
     )
   return { kind: 'smtp', name, local, ...server, from, to, passwordFile }
-}
-
-function tryTo<T>(note: Note, path: readonly string[], parse: () => T): T | undefined {
-  try {
-    return parse()
-  } catch (error) {
-    if (!(error instanceof InvalidValue)) throw error
-    note(path, error.message)
-    return undefined
-  }
 }
 
 /** Never quotes the URL: that of an incoming webhook is a secret. */
@@ -170,17 +153,8 @@ export async function readReceivers(
   readFile: ReadFile,
   report: (receiver: string, path: readonly string[], message: string) => void,
 ): Promise<ConfiguredReceiver[]> {
-  const read = async (name: string, path: readonly string[], file: string, check: (text: string) => void) => {
-    try {
-      const secret = await readSecret(file, readFile)
-      check(secret.reveal())
-      return secret
-    } catch (error) {
-      if (!(error instanceof InvalidValue)) throw error
-      report(name, path, error.message)
-      return new Secret('')
-    }
-  }
+  const read = (name: string, path: readonly string[], file: string, check: (text: string) => void) =>
+    readNoting(file, readFile, check, (message) => report(name, path, message))
   return Promise.all(
     checked.map(async (one): Promise<ConfiguredReceiver> => {
       switch (one.kind) {

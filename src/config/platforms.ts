@@ -1,9 +1,10 @@
 import type { Static } from 'typebox'
-import { InvalidValue, quote } from '../domain/fault.ts'
+import { type InvalidValue, quote } from '../domain/fault.ts'
 import type { Platform } from '../domain/identity/identity.ts'
+import { checkEntries } from './check-entries.ts'
 import { checkScopes } from './identities.ts'
 import type { PlatformSchema } from './identity-schema.ts'
-import { type CheckedKeys, checkKeys, checkName, issuerFault, type Note } from './key-source.ts'
+import { type CheckedKeys, checkKeys, checkName, issuerFault } from './key-source.ts'
 
 export type PlatformEntry = Static<typeof PlatformSchema>
 
@@ -21,12 +22,7 @@ export function checkPlatforms(
   report: (fault: InvalidValue) => void,
 ): CheckedPlatform[] {
   const [names, registered] = [new Set<string>(), new Set<string>()]
-  return entries.flatMap((entry, index) => {
-    let isSound = true
-    const note: Note = (path, message) => {
-      isSound = false
-      report(new InvalidValue(message, [index, ...path]))
-    }
+  return checkEntries(entries, report, (entry, note): CheckedPlatform => {
     checkName(entry.name, names, NAME, 'platform', note)
     const fault = issuerFault(entry.issuer, entry.local ?? false)
     if (fault !== undefined) note(['issuer'], fault)
@@ -42,6 +38,6 @@ export function checkPlatforms(
       if (first !== place) note(['scopes', place], `${quote(one.value)} is already in the list`)
     })
     const { name, issuer, audience } = entry
-    return isSound ? [{ name, issuer, audience, keys, scopes }] : []
+    return { name, issuer, audience, keys, scopes }
   })
 }

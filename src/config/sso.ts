@@ -1,11 +1,12 @@
 import type { Static } from 'typebox'
-import { InvalidValue, quote } from '../domain/fault.ts'
+import { type InvalidValue, quote } from '../domain/fault.ts'
 import { isLoopbackHost } from '../domain/network/loopback.ts'
 import type { SsoGroup } from '../domain/people/sso.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
-import { Secret } from '../domain/secret.ts'
-import { type ReadFile, readSecret } from '../files/read-secret.ts'
-import { requireCertificates } from './key-source.ts'
+import type { Secret } from '../domain/secret.ts'
+import type { ReadFile } from '../files/read-secret.ts'
+import { checkEntries, type Note, type Place, readNoting } from './check-entries.ts'
+import { readAuthorities } from './key-source.ts'
 import type { SsoSchema } from './sso-schema.ts'
 
 export type SsoEntry = Static<typeof SsoSchema>
@@ -32,9 +33,6 @@ export interface ConfiguredSso extends Common {
   readonly ca: string | undefined
 }
 
-type Place = readonly (string | number)[]
-type Note = (path: Place, message: string) => void
-
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._ -]{0,62}[A-Za-z0-9._-])?$/
 /** RFC 6749 §3.3. */
 const REQUESTED = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -43,12 +41,7 @@ const DEFAULT_SCOPES = ['openid', 'profile', 'email']
 /** Checks all entries and reports every fault with its place. Entries with faults are left out. */
 export function checkSso(entries: readonly SsoEntry[], report: (fault: InvalidValue) => void): CheckedSso[] {
   const [names, issuers] = [new Set<string>(), new Set<string>()]
-  return entries.flatMap((entry, index) => {
-    let isSound = true
-    const note: Note = (path, message) => {
-      isSound = false
-      report(new InvalidValue(message, [index, ...path]))
-    }
+  return checkEntries(entries, report, (entry, note) => {
     const key = entry.name.toLowerCase()
     if (!NAME.test(entry.name))
       note(
@@ -62,8 +55,7 @@ export function checkSso(entries: readonly SsoEntry[], report: (fault: InvalidVa
     if (issuers.has(entry.issuer)) note(['issuer'], 'is already the issuer of another provider')
     issuers.add(entry.issuer)
     checkRequested(entry.scopes ?? DEFAULT_SCOPES, note)
-    const groups = checkGroups(entry.groups, note)
-    return isSound ? [checked(entry, groups)] : []
+    return checked(entry, checkGroups(entry.groups, note))
   })
 }
 
@@ -128,23 +120,12 @@ export async function readSso(
   readFile: ReadFile,
   report: (provider: string, path: Place, message: string) => void,
 ): Promise<ConfiguredSso[]> {
-  const read = async (name: string, field: string, file: string, check: (text: string) => void) => {
-    try {
-      const text = await readSecret(file, readFile)
-      check(text.reveal())
-      return text
-    } catch (error) {
-      if (!(error instanceof InvalidValue)) throw error
-      report(name, [field], error.message)
-      return new Secret('')
-    }
-  }
   return Promise.all(
     entries.map(async ({ clientSecretFile, caFile, ...rest }): Promise<ConfiguredSso> => {
-      const clientSecret = await read(rest.name, 'client_secret_file', clientSecretFile, () => undefined)
-      const ca =
-        caFile === undefined ? undefined : await read(rest.name, 'ca_file', caFile, requireCertificates)
-      return { ...rest, clientSecret, ca: ca?.reveal() }
+      const note: Note = (path, message) => report(rest.name, path, message)
+      const secretFault = (message: string) => note(['client_secret_file'], message)
+      const clientSecret = await readNoting(clientSecretFile, readFile, () => undefined, secretFault)
+      return { ...rest, clientSecret, ca: await readAuthorities(caFile, readFile, note) }
     }),
   )
 }

@@ -1,8 +1,9 @@
-import { InvalidValue, quote } from '../domain/fault.ts'
-import type { Identity, Platform } from '../domain/identity/identity.ts'
+import { quote } from '../domain/fault.ts'
+import type { Identity, KeySource, Platform } from '../domain/identity/identity.ts'
 import type { ReadFile } from '../files/read-secret.ts'
+import type { Place } from './check-entries.ts'
 import type { CheckedIdentity } from './identities.ts'
-import { type CheckedKeys, type Place, readKeys } from './key-source.ts'
+import { type CheckedKeys, readAuthorities } from './key-source.ts'
 import type { CheckedPlatform } from './platforms.ts'
 
 interface Checked {
@@ -41,18 +42,17 @@ export async function readTrusted(
         `is also the issuer of the identity ${quote(other.name)}; keep it in one of the two lists`,
       )
   }
-  const read = async (list: 'identities' | 'platforms', name: string, keys: CheckedKeys) => {
-    try {
-      return await readKeys(keys, readFile)
-    } catch (error) {
-      if (!(error instanceof InvalidValue)) throw error
-      report(list, name, ['ca_file'], error.message)
-      return { ...keys, ca: undefined }
-    }
-  }
+  const read = async (
+    list: 'identities' | 'platforms',
+    name: string,
+    { caFile, ...rest }: CheckedKeys,
+  ): Promise<KeySource> => ({
+    ...rest,
+    ca: await readAuthorities(caFile, readFile, (path, message) => report(list, name, path, message)),
+  })
   return {
     identities: await Promise.all(
-      identities.map(async ({ issuerPattern: _, keys, ...entry }) => ({
+      identities.map(async ({ keys, ...entry }) => ({
         ...entry,
         keys: await read('identities', entry.name, keys),
       })),
@@ -75,10 +75,15 @@ const plain = (issuer: string) => issuer.toLowerCase().replace(/\/$/, '')
 const isOurs = (issuer: string, own: string) =>
   plain(issuer) === plain(own) || plain(issuer).startsWith(`${plain(own)}/backends/`)
 
-function isOf({ issuer, issuerPattern }: CheckedIdentity, own: string): boolean {
-  if (issuer.kind === 'issuer') return isOurs(issuer.issuer, own)
-  if (issuerPattern === undefined) return false
-  return issuerPattern.reaches(own, 0) || issuerPattern.reaches(`${own}/backends`, 1)
+function isOf({ issuer }: CheckedIdentity, own: string): boolean {
+  switch (issuer.kind) {
+    case 'issuer':
+      return isOurs(issuer.issuer, own)
+    case 'pattern':
+      return issuer.rule.reaches(own, 0) || issuer.rule.reaches(`${own}/backends`, 1)
+    case 'trust_domain':
+      return false
+  }
 }
 
 function shares({ issuer }: CheckedIdentity, other: string): boolean {

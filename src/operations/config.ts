@@ -6,6 +6,7 @@ import { findAnyLogin } from '../cli/session/find-login.ts'
 import { findKeychain } from '../cli/session/keychain.ts'
 import { configPath } from '../cli/session/paths.ts'
 import { givenOf, LOGIN_WORDS, type Origin, readTarget, type Target } from '../cli/session/session.ts'
+import { faultsOf, noteFaults } from './config-file.ts'
 import { filesFrom } from './init/installation.ts'
 
 export const show = defineVerb({
@@ -57,9 +58,7 @@ async function serverSettings(
     })
     return settings.map(({ name, value, origin }) => ({ name, value, origin }))
   } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
-    const { faults } = error as Error & { faults: readonly { source: string; message: string }[] }
-    for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
+    noteFaults(context, faultsOf(error))
     return undefined
   }
 }

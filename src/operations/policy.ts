@@ -5,9 +5,9 @@ import { many, text } from '../cli/frame/options.ts'
 import { listing, table } from '../cli/frame/output.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { openAdminClient } from '../cli/session/admin.ts'
-import { givenOf } from '../cli/session/session.ts'
 import type { Explanation } from '../client/wire.ts'
 import type { Fault } from '../domain/fault.ts'
+import { faultsOf, fileOf, noteFaults } from './config-file.ts'
 import { filesFrom } from './init/installation.ts'
 
 export const check = defineVerb({
@@ -23,7 +23,7 @@ export const check = defineVerb({
       return { name, pattern, scopes, auto_approve }
     })
     if (context.out.isJson) await context.out.json({ file, policies: shown, faults })
-    else for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
+    else noteFaults(context, faults)
     if (faults.length > 0) return EXIT.failed
     if (context.out.isJson) return EXIT.done
     await context.out.result(
@@ -76,7 +76,7 @@ async function explainFile(
   scopes: string[] | undefined,
 ): Promise<Explanation | undefined> {
   const { policies, faults } = await readPolicies(context, fileOf(context, given))
-  for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
+  noteFaults(context, faults)
   if (faults.length > 0) return undefined
   const { explainPolicies } = await import('../config/policy-file.ts')
   try {
@@ -109,12 +109,6 @@ function describe(explained: Explanation): string {
   return `${facts}\n\n${table(['POLICY', 'NAMES', ''], rows)}`
 }
 
-function fileOf({ env }: Context, given: string | undefined): string {
-  const file = given ?? givenOf(env['MAYFLY_CONFIG'])
-  if (file !== undefined) return file
-  throw usage('No configuration file given.', 'Give the configuration file of the server.')
-}
-
 /** Returns the faults instead of throwing them. */
 async function readPolicies(context: Context, file: string) {
   const { readPolicyFile } = await import('../config/policy-file.ts')
@@ -122,7 +116,6 @@ async function readPolicies(context: Context, file: string) {
     const policies = await readPolicyFile(file, filesFrom(context))
     return { policies, faults: [] as readonly Fault[] }
   } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
-    return { policies: [], faults: (error as Error & { faults: readonly Fault[] }).faults }
+    return { policies: [], faults: faultsOf(error) }
   }
 }

@@ -6,6 +6,7 @@ import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { fieldsOf } from '../cli/kind-form/fields.ts'
 import { flagsOf, readGiven, shapeOf } from '../cli/kind-form/flags.ts'
 import type { Fault } from '../domain/fault.ts'
+import { faultsOf, noteFaults } from './config-file.ts'
 
 export const check = defineVerb({
   description:
@@ -27,8 +28,7 @@ export const check = defineVerb({
     try {
       loaded = await readRecipe(file, (path) => readFile(resolve(context.cwd, path)), builtInTypes())
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
-      return end(context, file, { faults: (error as Error & { faults: readonly Fault[] }).faults })
+      return end(context, file, { faults: faultsOf(error) })
     }
     const { kind, privileges } = loaded
     const fields = fieldsOf({ ...kind.config })
@@ -57,9 +57,10 @@ interface Checked {
   readonly faults: readonly Fault[]
 }
 
-async function end({ out }: Context, file: string, { type, isTried, faults }: Checked): Promise<number> {
+async function end(context: Context, file: string, { type, isTried, faults }: Checked): Promise<number> {
+  const { out } = context
   if (out.isJson) await out.json({ file, type: type ?? null, tried: isTried === true, faults })
-  else for (const { source, message } of faults) out.note(`mayfly: ${source}: ${message}`)
+  else noteFaults(context, faults)
   if (faults.length > 0) return EXIT.failed
   if (!out.isJson)
     out.note(`${file}: no faults.${isTried === true ? ' The upstream accepts the login.' : ''}`)

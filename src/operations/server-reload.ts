@@ -2,6 +2,7 @@ import { ADMIN } from '../cli/admin/verbs.ts'
 import { EXIT } from '../cli/frame/failure.ts'
 import { defineVerb } from '../cli/frame/verb.ts'
 import { openSocketClient } from '../cli/session/admin.ts'
+import { noteFaults } from './config-file.ts'
 import { INSTALLATION, readInstallation, reportFaults } from './init/installation.ts'
 
 export const verb = defineVerb({
@@ -20,7 +21,7 @@ export const verb = defineVerb({
       const { dataDir } = await readInstallation(context, { config, masterKeyFile: undefined })
       const reloaded = await (await openSocketClient(context, dataDir)).admin.reload()
       const { changed, skipped, faults } = reloaded
-      for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
+      noteFaults(context, faults)
       for (const { source, message } of skipped)
         context.out.note(`mayfly: warning: ${source}: ${message}; this recipe is left out`)
       isDone = faults.length === 0

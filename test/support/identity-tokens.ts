@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
-import { RE2JS } from 're2js'
+import { equalRule, patternRule } from '../../src/config/text-rule.ts'
 import type {
   ClaimRule,
   Identity,
@@ -70,16 +70,8 @@ export function signPreset(
   return signer.sign({ ...preset.claims, ...times(now), ...claims }, { ...preset.header, ...header })
 }
 
-export const equal = (text: string): TextRule => ({
-  text,
-  isPattern: false,
-  matches: (value) => value === text,
-})
-
-export function pattern(text: string): TextRule {
-  const compiled = RE2JS.compile(text)
-  return { text, isPattern: true, matches: (value) => compiled.matches(value) }
-}
+export const equal: (text: string) => TextRule = equalRule
+export const pattern: (text: string) => TextRule = patternRule
 
 export const claim = (name: string, rule: TextRule): ClaimRule => ({ ...rule, claim: name })
 

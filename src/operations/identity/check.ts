@@ -1,7 +1,8 @@
 import { EXIT } from '../../cli/frame/failure.ts'
 import { table } from '../../cli/frame/output.ts'
 import { defineVerb } from '../../cli/frame/verb.ts'
-import { fileOf, issuerOf, readTrustedFile } from './read.ts'
+import { fileOf, noteFaults } from '../config-file.ts'
+import { issuerOf, readTrustedFile } from './read.ts'
 
 export const verb = defineVerb({
   description:
@@ -21,7 +22,7 @@ export const verb = defineVerb({
     })
     const platforms = (trusted?.platforms ?? []).map(({ name, issuer }) => ({ name, issuer }))
     if (out.isJson) await out.json({ file, identities, platforms, warnings, faults })
-    else for (const { source, message } of faults) out.note(`mayfly: ${source}: ${message}`)
+    else noteFaults(context, faults)
     if (faults.length > 0) return EXIT.failed
     if (out.isJson) return EXIT.done
     const rows = [

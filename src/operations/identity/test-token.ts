@@ -23,7 +23,8 @@ import {
 import { expandAgentName } from '../../domain/identity/template.ts'
 import { FOREIGN_AGE_MS, FOREIGN_TOLERANCE_MS, MAX_FOREIGN_JWT_BYTES } from '../../domain/limits.ts'
 import { fileFault } from '../../files/read-secret.ts'
-import { fileOf, issuerOf, readTrustedFile } from './read.ts'
+import { fileOf, noteFaults } from '../config-file.ts'
+import { issuerOf, readTrustedFile } from './read.ts'
 
 /** How one entry takes the token. */
 interface Judged {
@@ -54,7 +55,7 @@ export const verb = defineVerb({
     if (tokenFile === undefined)
       throw new CliError('usage', 'Give the token with --token-file.', { exit: EXIT.usage })
     const { trusted, faults } = await readTrustedFile(context, fileOf(context, config))
-    for (const { source, message } of faults) out.note(`mayfly: ${source}: ${message}`)
+    noteFaults(context, faults)
     if (trusted === undefined) return EXIT.failed
     const token = await readToken(context, tokenFile)
     const entries = judgeToken(trusted, token, context.now())

@@ -6,6 +6,7 @@ import type { Context } from '../../cli/frame/verb.ts'
 import { givenOf } from '../../cli/session/session.ts'
 import type { Config } from '../../config/config.ts'
 import type { Flags } from '../../config/sources.ts'
+import { faultsOf, noteFaults } from '../config-file.ts'
 
 /** Where an installation has its configuration. */
 export const SYSTEM_CONFIG = '/etc/mayfly/mayfly.yaml'
@@ -45,7 +46,7 @@ export async function readInstallation(context: Context, options: Installation):
 }
 
 /** Runs the work of a verb. Reports every fault of the configuration, one on a line. */
-export async function reportFaults({ out }: Context, work: () => Promise<void>): Promise<number> {
+export async function reportFaults(context: Context, work: () => Promise<void>): Promise<number> {
   try {
     await work()
     return EXIT.done
@@ -56,9 +57,7 @@ export async function reportFaults({ out }: Context, work: () => Promise<void>):
         hint: 'Run it as root, with sudo, or as the user of the server.',
         cause: error,
       })
-    if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
-    const { faults } = error as Error & { faults: readonly { source: string; message: string }[] }
-    for (const { source, message } of faults) out.note(`mayfly: ${source}: ${message}`)
+    noteFaults(context, faultsOf(error))
     return EXIT.usage
   }
 }
