@@ -7,10 +7,10 @@ import {
   type Refusal,
 } from '../domain/identity/identity.ts'
 import { audienceMatches, failedCondition, isSubject, issuerMatches } from '../domain/identity/match.ts'
+import { readTimes, requireAge, requireCurrent, type Times } from '../domain/identity/times.ts'
 import { FOREIGN_AGE_MS } from '../domain/limits.ts'
 import { type ForeignJws, readForeignJws } from '../keys/foreign-jws.ts'
 import type { Issuers } from './issuers.ts'
-import { readTimes, requireAge, requireCurrent, type Times } from './times.ts'
 import { requireReviewed } from './token-review.ts'
 
 /** An entry with the keys of its source. */

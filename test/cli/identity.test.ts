@@ -127,6 +127,7 @@ describe('identity test', () => {
     ['exp', { exp: Math.floor(Date.now() / 1000) - 120 }],
     ['exp', { exp: undefined }],
     ['nbf', { nbf: Math.floor(Date.now() / 1000) + 3600 }],
+    ['nbf', { nbf: 'tomorrow' }],
     ['max_age', { iat: Math.floor(Date.now() / 1000) - 3600 }],
     ['iat', { iat: Math.floor(Date.now() / 1000) + 3600 }],
     ['agent', { run_id: 'a/b' }],

@@ -21,6 +21,7 @@ import {
   type TokenFacts,
 } from '../../domain/identity/match.ts'
 import { expandAgentName } from '../../domain/identity/template.ts'
+import { readDate } from '../../domain/identity/times.ts'
 import { FOREIGN_AGE_MS, FOREIGN_TOLERANCE_MS, MAX_FOREIGN_JWT_BYTES } from '../../domain/limits.ts'
 import { fileFault } from '../../files/read-secret.ts'
 import { fileOf, noteFaults } from '../config-file.ts'
@@ -133,19 +134,15 @@ function failedOf(entry: Identity, token: TokenFacts, now: number): Failed | und
   return { condition, wanted: rule?.text ?? null, token: readClaim(claims, name) ?? null }
 }
 
-/** As the server does (`src/identity/times.ts`): a token of a trust domain may lack `iat`. */
+/** As the server does (`domain/identity/times.ts`), with the first condition that fails: a token of a trust domain may lack `iat`. */
 function failedTime(
   claims: Claims,
   maxAgeMs: number,
   mayLackIssuedAt: boolean,
   now: number,
 ): Failed | undefined {
-  const time = (name: string) => {
-    const value = claims[name]
-    return typeof value === 'number' && value > 0 && value <= MAX_DATE ? value * 1000 : undefined
-  }
   const text = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
-  const [expires, issued, begins] = [time('exp'), time('iat'), time('nbf')]
+  const [expires, issued, begins] = [claims['exp'], claims['iat'], claims['nbf']].map(readDate)
   const failed = (condition: string, wanted: string, at: number | undefined) => ({
     condition,
     wanted,
@@ -154,9 +151,11 @@ function failedTime(
   if (expires === undefined || expires + FOREIGN_TOLERANCE_MS <= now)
     return failed('exp', `later than ${text(now)}`, expires)
   const latest = now + FOREIGN_TOLERANCE_MS
-  if (begins !== undefined && begins > latest) return failed('nbf', `before ${text(now)}`, begins)
+  // A time that is no date is refused, too.
+  if (begins === undefined ? claims['nbf'] !== undefined : begins > latest)
+    return failed('nbf', `before ${text(now)}`, begins)
   if (issued !== undefined && issued > latest) return failed('iat', `before ${text(now)}`, issued)
-  if (issued === undefined && mayLackIssuedAt)
+  if (claims['iat'] === undefined && mayLackIssuedAt)
     return expires > now + maxAgeMs
       ? failed('max_age', `exp before ${text(now + maxAgeMs)}`, expires)
       : undefined
@@ -164,9 +163,6 @@ function failedTime(
     ? failed('max_age', `issued after ${text(now - maxAgeMs)}`, issued)
     : undefined
 }
-
-/** The last second of the year 9999. */
-const MAX_DATE = 253_402_300_799
 
 function nameOf({ agent }: Identity, claims: Claims): string | Failed {
   try {

@@ -1,5 +1,5 @@
-import { type Claims, IdentityRefused, type Refusal } from '../domain/identity/identity.ts'
-import { FOREIGN_TOLERANCE_MS } from '../domain/limits.ts'
+import { FOREIGN_TOLERANCE_MS } from '../limits.ts'
+import { type Claims, IdentityRefused, type Refusal } from './identity.ts'
 
 /** Epoch ms. */
 export interface Times {
@@ -11,11 +11,17 @@ export interface Times {
 /** The last second of the year 9999. */
 const MAX_DATE = 253_402_300_799
 
-/** `undefined` where `exp` is missing, or a time is no NumericDate (RFC 7519 §2), which may have a fraction. */
+/** A NumericDate (RFC 7519 §2), which may have a fraction, as epoch ms; `undefined` for anything else. */
+export function readDate(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 && value <= MAX_DATE ? value * 1_000 : undefined
+}
+
+/** `undefined` where `exp` is missing, or a time is no date. */
 export function readTimes({ exp, iat, nbf }: Claims): Times | undefined {
-  if (!isDate(exp) || !(iat === undefined || isDate(iat)) || !(nbf === undefined || isDate(nbf)))
-    return undefined
-  return { expiresAt: exp * 1_000, issuedAt: inMs(iat), notBefore: inMs(nbf) }
+  const [expiresAt, issuedAt, notBefore] = [exp, iat, nbf].map(readDate)
+  const isWhole =
+    (iat === undefined || issuedAt !== undefined) && (nbf === undefined || notBefore !== undefined)
+  return expiresAt === undefined || !isWhole ? undefined : { expiresAt, issuedAt, notBefore }
 }
 
 /** Why it is not time for the token; `undefined` when it is. `now` is epoch ms. */
@@ -44,8 +50,3 @@ export function requireAge(
   if (now - issuedAt > maxAgeMs) throw new IdentityRefused('too_old')
   return Math.min(end, issuedAt + maxAgeMs + 1)
 }
-
-const isDate = (value: unknown): value is number =>
-  typeof value === 'number' && value > 0 && value <= MAX_DATE
-
-const inMs = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1_000)
