@@ -2,11 +2,10 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/backends/mqtt/config.ts'
-import { eventually, freePort } from './app.ts'
+import { freePort } from './app.ts'
 import { makeCertificates } from './certificates.ts'
 import { type ProgramEnd, run } from './run-program.ts'
 
@@ -30,7 +29,6 @@ export interface MosquittoServer {
 /** A broker with the dynamic security plugin, on ports and in a directory of its own. */
 export async function startMosquitto(): Promise<MosquittoServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-mosquitto-'))
-  const [port, tlsPort] = [await freePort(), await freePort()]
   const at = (name: string) => join(directory, name)
   const { server } = makeCertificates(directory)
   const login = { username: 'mayfly', password: 'the password of mayfly itself' }
@@ -40,7 +38,8 @@ export async function startMosquitto(): Promise<MosquittoServer> {
   // As the page of the kind says: `init` leaves it open.
   const file = await readFile(at('dynsec.json'), 'utf8')
   await writeFile(at('dynsec.json'), file.replace(/("publishClientReceive":\s*)true/, '$1false'))
-  const broker = await startMosquittoWith(`
+  const { broker, port, tlsPort } = await startOnFreePorts(
+    (port, tlsPort) => `
 allow_anonymous false
 plugin ${pluginFile()}
 plugin_opt_config_file ${at('dynsec.json')}
@@ -48,7 +47,8 @@ listener ${port} 127.0.0.1
 listener ${tlsPort} 127.0.0.1
 certfile ${at('server.pem')}
 keyfile ${at('server.key')}
-`)
+`,
+  )
   const options = ['-h', '127.0.0.1', '-p', String(port), '-u', login.username, '-P', login.password]
   return {
     settings: { ...login, url: `mqtt://127.0.0.1:${port}`, local: true },
@@ -70,19 +70,41 @@ keyfile ${at('server.key')}
   }
 }
 
-/** A broker with this configuration, whose first listener has a port of 127.0.0.1. */
+/** How often another process may take a free port before the broker does. */
+const TRIES = 5
+
+async function startOnFreePorts(textFor: (port: number, tlsPort: number) => string) {
+  for (let tries = 1; ; tries += 1) {
+    const [port, tlsPort] = [await freePort(), await freePort()]
+    try {
+      return { broker: await startMosquittoWith(textFor(port, tlsPort)), port, tlsPort }
+    } catch (error) {
+      if (!(error instanceof BrokerEnded) || tries === TRIES) throw error
+    }
+  }
+}
+
+class BrokerEnded extends Error {
+  override readonly message = 'mosquitto has ended'
+}
+
+/** A broker with this configuration. */
 export async function startMosquittoWith(text: string): Promise<Pick<MosquittoServer, 'restart' | 'stop'>> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-mosquitto-'))
   const file = join(directory, 'mosquitto.conf')
   await writeFile(file, `user root\n${text}`)
-  const port = Number(/^listener (\d+)/m.exec(text)?.[1])
-  const start = () => spawn('mosquitto', ['-c', file], { env, stdio: 'ignore' })
+  const start = () => spawn('mosquitto', ['-c', file], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let child = start()
+  /** It says so once it listens. Throws `BrokerEnded`, for instance if somebody else has its port. */
   const isUp = () =>
-    eventually(async () => {
-      if (child.pid === undefined || child.exitCode !== null) throw new Error('mosquitto has ended')
-      const socket = connect(port, '127.0.0.1')
-      await once(socket, 'connect').finally(() => socket.destroy())
+    new Promise<void>((resolve, reject) => {
+      let said = ''
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        said += text
+        if (/ running$/m.test(said)) resolve()
+      })
+      child.once('error', reject)
+      child.once('exit', () => reject(new BrokerEnded()))
     })
   const end = async () => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -94,7 +116,6 @@ export async function startMosquittoWith(text: string): Promise<Pick<MosquittoSe
     await end()
     await rm(directory, { recursive: true, force: true })
   }
-  child.on('error', () => undefined)
   await isUp().catch(async (error: unknown) => {
     await stop()
     throw error
