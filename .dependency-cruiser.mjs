@@ -115,7 +115,24 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/(?!verbs/)',
-      '^src/(cli|client|api|files|domain)/|^src/(log/log|installation)\\.ts$',
+      '^src/(cli|client|api|files|domain)/|^src/(log/log|installation|proxy/start-proxy|proxy/types)\\.ts$',
+    ),
+    // It runs beside an agent: no server code, and no use cases of its own.
+    allow('the-proxy-imports-client', '^src/proxy/', '^src/(proxy|client|api|domain|egress)/'),
+    ...rooms(
+      'proxy',
+      {
+        authority: [],
+        databases: ['held'],
+        held: [],
+        mask: [],
+        record: [],
+        rules: [],
+        sign: ['rules'],
+        traffic: ['authority', 'mask', 'rules', 'sign'],
+        ways: ['authority', 'rules'],
+      },
+      ['^src/proxy/start-proxy\\.ts$'],
     ),
     allow('integrations-import-client', '^integrations/', '^src/(client|cli|domain)/'),
     allow('the-table-names-operations', '^src/cli/verbs/', '^src/(cli|operations)/'),

@@ -6,12 +6,12 @@ import type { Core } from '../core/context.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { longestRequest } from '../domain/limits.ts'
 import { isLoopbackHost } from '../domain/network/loopback.ts'
+import { createPeerUids } from '../egress/peer-uid.ts'
 import { addAllRoutes } from '../http/routes/add-all-routes.ts'
 import { createGate } from '../http/routing/gate.ts'
 import { createReplyBatch } from '../http/routing/reply-batch.ts'
 import { checkRoutes } from '../http/routing/route.ts'
 import { createLocalHostRule } from '../http/server/local-host.ts'
-import { createPeerUids } from '../http/server/peer-uid.ts'
 import {
   createHttpServer,
   createSecondListener,

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { endianness } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Ends } from '../../domain/network/socket-table.ts'
+import type { Ends } from '../domain/network/socket-table.ts'
 import { createPeerUids } from './peer-uid.ts'
 
 const NOBODY = 65_534

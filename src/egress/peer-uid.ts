@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { findPeerUid, type ReadTable } from '../../domain/network/socket-owner.ts'
-import { type Ends, unmappedUid } from '../../domain/network/socket-table.ts'
+import { findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
+import { type Ends, unmappedUid } from '../domain/network/socket-table.ts'
 
 /**
  * Looks up the uid of the process at the other end of a loopback TCP connection. Undefined if the socket is gone, the
