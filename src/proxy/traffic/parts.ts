@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net'
 import type { HttpUse } from '../../domain/use.ts'
 import type { Authority, Cuts, Held, OtherAuthorities, ProxyLog, Recorder, Site } from '../types.ts'
 
@@ -11,10 +10,7 @@ export interface TrafficParts extends OtherAuthorities {
   readonly recorder: Recorder
   readonly log: ProxyLog
   /** Of `egress/resolver.ts`. */
-  readonly resolver: {
-    addresses(hostname: string): Promise<readonly string[]>
-    readonly lookup?: LookupFunction
-  }
+  readonly resolver: { addresses(hostname: string): Promise<readonly string[]> }
   /** Mayfly is reached over loopback or `admin.sock`: a backend's own loopback address may be connected to. */
   readonly isLocal: boolean
   /** `host:port` of Mayfly itself, each way that it is reached: never an upstream. */
