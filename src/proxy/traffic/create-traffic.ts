@@ -11,8 +11,8 @@ export function createTraffic(parts: TrafficParts): Traffic {
   const ctx = createContext(parts)
   const listeners = createListeners(ctx)
   const onRequest: OnRequest = (inbound, way, socketed) => {
-    const refused = way.site !== undefined && isCrossSite(inbound) ? ('cross_site' as const) : way.refused
-    void serve(ctx, inbound, refused === way.refused ? way : { ...way, refused }, socketed)
+    const isForeign = way.site !== undefined && isCrossSite(inbound)
+    void serve(ctx, inbound, isForeign ? { ...way, refused: 'cross_site' } : way, socketed)
   }
   const servers = createServers(ctx, onRequest)
   const login = parts.login ?? newLogin()

@@ -6,7 +6,8 @@ import {
   createInflate,
   createZstdDecompress,
 } from 'node:zlib'
-import { isText, type Mask } from '../mask/mask.ts'
+import type { Mask } from '../mask/mask.ts'
+import { isText } from '../mask/text-types.ts'
 import { Failure } from './failure.ts'
 import type { Reply } from './upstream/outbound.ts'
 

@@ -54,36 +54,71 @@ type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts
 
 export function createPools(parts: PoolParts): Pools {
   const reach = createReach(parts)
-  const pools = new Map<string, Pool>()
+  const dialer = createDialer(parts)
+  const pools = createPoolTable(dialer.dial)
+
+  return {
+    async send(to, owner, http2, request, on) {
+      const address = await reach(to)
+      const whose = { to, address, owner }
+      const pool = pools.poolOf(whose)
+      try {
+        const session = http2 && to.scheme === 'https' ? await pools.sessionOf(pool, whose) : undefined
+        return session === undefined
+          ? sendByHttp1(pool.agent, request, on)
+          : sendByHttp2(session, { ...request, scheme: to.scheme }, on)
+      } catch (error) {
+        throw failureOf(error, 'broken')
+      }
+    },
+    async check(to) {
+      await reach(to)
+    },
+    async open(to, owner) {
+      return (await dialer.dial({ to, address: await reach(to), owner }, ['http/1.1'])).socket
+    },
+    close() {
+      dialer.close()
+      pools.close()
+    },
+  }
+}
+
+type Dial = (whose: Whose, alpn: readonly string[]) => Promise<Connected>
+
+/** Every connection is ended with its credential. */
+function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } {
   const open = new Set<Socket>()
-
-  function keep(raw: Socket, owner: Owner): void {
-    open.add(raw)
-    const untrack = owner === null ? undefined : parts.cuts.track(owner, () => reset(raw))
-    raw.once('close', () => {
-      open.delete(raw)
-      untrack?.()
-    })
+  return {
+    dial({ to, address, owner }, alpn) {
+      const onSocket = (raw: Socket) => {
+        open.add(raw)
+        const untrack = owner === null ? undefined : parts.cuts.track(owner, () => reset(raw))
+        raw.once('close', () => {
+          open.delete(raw)
+          untrack?.()
+        })
+      }
+      return connectUpstream(to, address, { alpn, timeoutMs: parts.connectMs, onSocket })
+    },
+    close() {
+      for (const raw of open) reset(raw)
+    },
   }
+}
 
-  function dial(to: Destination, address: string, owner: Owner, alpn: readonly string[]): Promise<Connected> {
-    const onSocket = (raw: Socket) => keep(raw, owner)
-    return connectUpstream(to, address, { alpn, timeoutMs: parts.connectMs, onSocket })
-  }
+function createPoolTable(dial: Dial) {
+  const pools = new Map<string, Pool>()
 
   /** Dials for this pool, which is forgotten when its last connection has closed. */
-  async function dialFor(
-    pool: Pool,
-    { to, address, owner }: Whose,
-    alpn: readonly string[],
-  ): Promise<Connected> {
+  async function dialFor(pool: Pool, whose: Whose, alpn: readonly string[]): Promise<Connected> {
     pool.sockets += 1
     const forget = () => {
       pool.sockets -= 1
       if (pool.sockets === 0 && pools.get(pool.key) === pool) pools.delete(pool.key)
     }
     try {
-      const connected = await dial(to, address, owner, alpn)
+      const connected = await dial(whose, alpn)
       connected.socket.once('close', forget)
       return connected
     } catch (error) {
@@ -119,27 +154,9 @@ export function createPools(parts: PoolParts): Pools {
   }
 
   return {
-    async send(to, owner, http2, request, on) {
-      const address = await reach(to)
-      const whose = { to, address, owner }
-      const pool = poolOf(whose)
-      try {
-        const session = http2 && to.scheme === 'https' ? await sessionOf(pool, whose) : undefined
-        return session === undefined
-          ? sendByHttp1(pool.agent, request, on)
-          : sendByHttp2(session, { ...request, scheme: to.scheme }, on)
-      } catch (error) {
-        throw failureOf(error, 'broken')
-      }
-    },
-    async check(to) {
-      await reach(to)
-    },
-    async open(to, owner) {
-      return (await dial(to, await reach(to), owner, ['http/1.1'])).socket
-    },
+    poolOf,
+    sessionOf,
     close() {
-      for (const raw of open) reset(raw)
       for (const { agent } of pools.values()) agent.destroy()
       pools.clear()
     },
