@@ -1,5 +1,4 @@
-import type { Applied, Forward, Inject, InjectBody, Refused, Upgrade, Verdict } from '../rules/asked.ts'
-import type { Held, Live } from '../types.ts'
+import type { Forward, Inject, InjectBody, Verdict } from '../rules/asked.ts'
 import { readWhole } from './body.ts'
 import { Failure } from './failure.ts'
 import type { Inbound } from './inbound/inbound.ts'
