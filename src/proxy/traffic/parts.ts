@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { HttpUse } from '../../domain/use.ts'
 import type { Authority, Cuts, Held, OtherAuthorities, ProxyLog, Recorder, Site } from '../types.ts'
 
@@ -23,6 +24,8 @@ export interface TrafficParts extends OtherAuthorities {
   readonly idleMs?: number | undefined
   /** To connect, TLS included. Default 10 s. */
   readonly connectMs?: number | undefined
+  /** Opens a TCP connection to a checked address; default: `node:net`. */
+  readonly connect?: ((address: string, port: number) => Socket) | undefined
   /** Login of the forward proxy; default: made here, of 192 random bits. */
   readonly login?: { readonly user: string; readonly password: string } | undefined
   /** A placeholder was sent where it does not belong. Called after the request was refused and recorded. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { hostPort } from '../../domain/network/address.ts'
-import { authorityText, readAuthority } from '../../domain/network/authority.ts'
+import { authorityText, readOrigin } from '../../domain/network/authority.ts'
 import type { HttpUse } from '../../domain/use.ts'
 import type { Held, Site } from '../types.ts'
 import type { Context } from './context.ts'
@@ -36,12 +36,9 @@ export async function openSite(
 }
 
 function wayOf({ origin }: HttpUse): Pick<Way, 'authority' | 'scheme'> {
-  const [, scheme, rest = ''] = /^(https?):\/\/(.*)$/.exec(origin) ?? []
-  const as = scheme === 'http' ? 'http' : 'https'
-  const wide = rest.startsWith('*.') ? '*.' : ''
-  const read = readAuthority(rest.slice(wide.length), as)
+  const read = readOrigin(origin)
   if (read === undefined) throw new Error('the origin of a use is not an authority')
-  return { scheme: as, authority: `${wide}${authorityText(read)}` }
+  return { scheme: read.scheme, authority: `${read.wildcard ? '*.' : ''}${authorityText(read)}` }
 }
 
 function secure(ctx: Context, servers: Servers, raw: Socket, name: string, way: Way): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { isIP, connect as openTcp, type Socket } from 'node:net'
 import {
   connect as connectTls,
   createSecureContext,
@@ -17,16 +17,24 @@ export interface Connected {
   readonly protocol: 'h2' | 'http/1.1'
 }
 
-/**
- * Connects to the checked address; TLS proves the name. Throws `Failure`. `onSocket` gets the TCP connection at once, so that it can
- * be cut while it connects.
- */
+export interface HowToConnect {
+  readonly alpn: readonly string[]
+  readonly timeoutMs: number
+  /** Gets the TCP connection at once, so that it can be cut while it connects. */
+  onSocket(raw: Socket): void
+  readonly connect?: ((address: string, port: number) => Socket) | undefined
+}
+
+const byTcp = (host: string, port: number) => openTcp({ host, port, noDelay: true })
+
+/** Connects to the checked address; TLS proves the name. Throws `Failure`. */
 export async function connectUpstream(
   to: Destination,
   address: string,
-  how: { readonly alpn: readonly string[]; readonly timeoutMs: number; onSocket(raw: Socket): void },
+  how: HowToConnect,
 ): Promise<Connected> {
-  const raw = connectTcp({ host: address, port: to.port, noDelay: true })
+  const { connect = byTcp } = how
+  const raw = connect(address, to.port)
   ignoreErrors(raw)
   how.onSocket(raw)
   const socket = to.scheme === 'http' ? raw : openTls(raw, to, how.alpn)

@@ -1,4 +1,4 @@
-import { Agent } from 'node:http'
+import { Agent, type ClientRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -48,7 +48,7 @@ const IDLE_MS = 4_000
 const MOST_FREE = 64
 const WINDOW_BYTES = 1024 * 1024
 
-type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts'> & {
+type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts' | 'connect'> & {
   readonly connectMs: number
 }
 
@@ -99,7 +99,12 @@ function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } 
           untrack?.()
         })
       }
-      return connectUpstream(to, address, { alpn, timeoutMs: parts.connectMs, onSocket })
+      return connectUpstream(to, address, {
+        alpn,
+        timeoutMs: parts.connectMs,
+        onSocket,
+        connect: parts.connect,
+      })
     },
     close() {
       for (const raw of open) reset(raw)
@@ -163,9 +168,16 @@ function createPoolTable(dial: Dial) {
   }
 }
 
+/** Documented methods of Node's agent that its types leave out. */
+interface Hooks extends Agent {
+  keepSocketAlive(socket: Socket): boolean
+  reuseSocket(socket: Socket, request: ClientRequest): void
+}
+
 /** An agent whose connections all lead to one place, so that it need not tell them apart. */
 function pooling(dial: () => Promise<Socket>): Agent {
-  const agent = new Agent({ keepAlive: true, maxFreeSockets: MOST_FREE, scheduling: 'lifo' })
+  const agent: Hooks = new Agent({ keepAlive: true, maxFreeSockets: MOST_FREE, scheduling: 'lifo' }) as never
+  const [keepSocketAlive, reuseSocket] = [agent.keepSocketAlive.bind(agent), agent.reuseSocket.bind(agent)]
   return Object.assign(agent, {
     getName: () => '',
     createConnection: (_options: unknown, done?: (error: Error | null, socket?: Duplex) => void) => {
@@ -176,14 +188,14 @@ function pooling(dial: () => Promise<Socket>): Agent {
       return undefined
     },
     keepSocketAlive: (socket: Socket) => {
+      const keeps = keepSocketAlive(socket)
       // The agent destroys a free one then.
       socket.setTimeout(IDLE_MS)
-      socket.unref()
-      return true
+      return keeps
     },
-    reuseSocket: (socket: Socket) => {
+    reuseSocket: (socket: Socket, request: ClientRequest) => {
+      reuseSocket(socket, request)
       socket.setTimeout(0)
-      socket.ref()
     },
   })
 }
