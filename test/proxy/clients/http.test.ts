@@ -103,7 +103,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
   curl: [
     'sh',
     '-c',
-    'curl -sS -X "$0" -w "\\n%{http_code}" -H "Authorization: Bearer $ACME_TOKEN" "$1" | tac',
+    'curl -sS -m 10 -X "$0" -w "\\n%{http_code}" -H "Authorization: Bearer $ACME_TOKEN" "$1" | tac',
   ],
   'net/http of Go': ['./get-go'],
   'urllib of Python': ['/usr/bin/python3', 'get.py'],
