@@ -22,7 +22,7 @@ reply = requests.request(sys.argv[1], sys.argv[2], headers={'Authorization': 'Be
 print(reply.status_code, reply.text)
 `
 const NODE = `
-const [, method, url] = process.argv
+const [, , method, url] = process.argv
 const reply = await fetch(url, { method, headers: { authorization: 'Bearer ' + process.env.ACME_TOKEN } })
 console.log(reply.status, await reply.text())
 `
@@ -120,21 +120,21 @@ describe.each(Object.entries(CLIENTS))('%s', (_, program) => {
   describe.each(Object.entries(ways))('by %s', (_name, call) => {
     it('works with a placeholder, and does not see the secret that the upstream repeats', async () => {
       const { stdout, stderr } = await call('GET', '/v1/things?x=1')
-      expect(stdout + stderr).toMatch(/^200\s+\{"echo":"Bearer [^t]+/)
+      expect(stdout + stderr).toMatch(/^200\s*\{"echo":"Bearer [^t]+/)
       expect(stdout).not.toContain(SECRET)
       expect(seen).toEqual([`GET /v1/things?x=1 Bearer ${SECRET}`])
     })
 
     it('is refused another path and another method', async () => {
-      expect((await call('GET', '/v2/things')).stdout).toMatch(/^403\s+.*proxy_path_not_allowed/)
-      expect((await call('DELETE', '/v1/things')).stdout).toMatch(/^403\s+.*proxy_method_not_allowed/)
+      expect((await call('GET', '/v2/things')).stdout).toMatch(/^403\s*.*proxy_path_not_allowed/)
+      expect((await call('DELETE', '/v1/things')).stdout).toMatch(/^403\s*.*proxy_method_not_allowed/)
       expect(seen).toEqual([])
     })
   })
 
   it('is refused another authority, which is told', async () => {
     const { stdout } = await world.runForward([...program, 'GET', 'https://elsewhere.example/v1/things'])
-    expect(stdout).toMatch(/^403\s+.*proxy_elsewhere/)
+    expect(stdout).toMatch(/^403\s*.*proxy_elsewhere/)
     expect(world.misused).toEqual(['acme'])
     expect(foreign).toEqual([])
   })
