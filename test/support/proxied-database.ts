@@ -21,8 +21,8 @@ export interface ProxiedDatabase extends OpenedDatabase, AsyncDisposable {
   readonly cuts: Cuts
   /** What requests get from now on. */
   give(state: Live | Unusable): void
-  /** Resolves with the line of the next connection that ends. */
-  nextLine(): Promise<RequestLine>
+  /** Resolves with the line of the next connection that ends so. */
+  nextLine(decision?: RequestLine['decision']): Promise<RequestLine>
 }
 
 export interface ProxiedOptions extends Partial<Omit<DatabaseParts, 'use' | 'held' | 'cuts' | 'recorder'>> {
@@ -45,7 +45,7 @@ export const liveOf = ({ username, password, database = '' }: Account, credentia
 export async function openProxied({ use, account, ...parts }: ProxiedOptions): Promise<ProxiedDatabase> {
   const directory = await mkdtemp(join(tmpdir(), 'mfd-'))
   const lines: RequestLine[] = []
-  const waiting: ((line: RequestLine) => void)[] = []
+  const waiting = new Set<(line: RequestLine) => void>()
   const warnings: string[] = []
   const cuts = createTestCuts()
   let state: Live | Unusable = liveOf(account)
@@ -61,7 +61,7 @@ export async function openProxied({ use, account, ...parts }: ProxiedOptions): P
     recorder: {
       record(line) {
         lines.push(line)
-        waiting.shift()?.(line)
+        for (const look of waiting) look(line)
       },
     },
     resolver: { addresses: async () => ['127.0.0.1'] },
@@ -76,7 +76,15 @@ export async function openProxied({ use, account, ...parts }: ProxiedOptions): P
     give(next) {
       state = next
     },
-    nextLine: () => new Promise((resolve) => waiting.push(resolve)),
+    nextLine: (decision) =>
+      new Promise((resolve) => {
+        const look = (line: RequestLine) => {
+          if (decision !== undefined && line.decision !== decision) return
+          waiting.delete(look)
+          resolve(line)
+        }
+        waiting.add(look)
+      }),
     async [Symbol.asyncDispose]() {
       await opened.close()
       await rm(directory, { recursive: true, force: true })

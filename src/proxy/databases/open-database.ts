@@ -1,6 +1,7 @@
 import type { Server } from 'node:net'
 import { describe } from './describe.ts'
 import { listenOnPort, listenOnSocket, type OnChild } from './listen.ts'
+import { serveMysql } from './mysql/serve-mysql.ts'
 import type { DatabaseParts, OpenedDatabase, Protocol } from './parts.ts'
 import { servePostgres } from './postgres/serve-postgres.ts'
 import { createVisits } from './visit.ts'
@@ -9,7 +10,7 @@ type Kind = DatabaseParts['use']['protocol']
 
 const PROTOCOLS: Readonly<Record<Kind, () => Protocol>> = {
   postgres: servePostgres,
-  mysql: servePostgres,
+  mysql: serveMysql,
   redis: servePostgres,
 }
 

@@ -1,5 +1,6 @@
 import type { Visit } from './parts.ts'
 import { Refusal } from './refusal.ts'
+import { ServerError } from './server-error.ts'
 import { upstreamRefusal } from './upstream.ts'
 
 /** One step of the login for which the child has to send something. Throws `Refusal` if it takes too long. */
@@ -27,7 +28,7 @@ export async function withUpstream<T>(
   try {
     return await step(signal)
   } catch (error) {
-    if (error instanceof Error && error.name === 'ServerError') throw error
+    if (error instanceof ServerError) throw error
     throw upstreamRefusal(use.protocol, error, signal)
   }
 }

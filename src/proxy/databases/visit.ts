@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
 import { hostPort } from '../../domain/network/address.ts'
-import type { Decision, RequestLine } from '../types.ts'
+import type { RequestLine } from '../types.ts'
 import { join, reset } from './copy.ts'
+import { createOutcome } from './outcome.ts'
 import type { DatabaseParts, Protocol, Times, Visit } from './parts.ts'
 import { ConnectionLost } from './read-exactly.ts'
 import { Refusal, refusalOf } from './refusal.ts'
+import { ServerError } from './server-error.ts'
 import { createConnect, secureUpstream } from './upstream.ts'
 
 const TIMES: Times = { loginMs: 30_000, upstreamMs: 10_000, lingerMs: 60_000 }
@@ -57,6 +59,7 @@ export function createVisits(parts: DatabaseParts, protocol: Protocol, placehold
 const isExpected = (error: unknown) =>
   error instanceof Refusal ||
   error instanceof ConnectionLost ||
+  error instanceof ServerError ||
   (error instanceof Error && ('syscall' in error || /^(TimeoutError|AbortError)$/.test(error.name)))
 
 const codeOf = (error: unknown) =>
@@ -74,80 +77,95 @@ interface VisitOptions extends Pick<Visit, 'child' | 'provesItself' | 'placehold
 }
 
 function openVisit(parts: DatabaseParts, options: VisitOptions): OpenVisit {
-  const { held, use, cuts, now = Date.now } = parts
+  const { held, cuts, now = Date.now } = parts
   const { child, connect, isFull } = options
   const times = { ...TIMES, ...parts.times }
   const at = now()
-  const sockets = new Set<Socket>([child])
+  const outcome = createOutcome()
+  const sockets = createSockets(child)
   let known: { readonly credentialId: string; readonly untrack: () => void } | undefined
-  let isCut = false
-  let decision: Decision | undefined
-  let reason: Refusal['code'] | null = null
   const cut = () => {
-    isCut = true
-    for (const socket of sockets) reset(socket)
+    outcome.cut()
+    sockets.cut()
   }
-  const requireUncut = () => {
-    if (isCut) throw refusalOf({ state: 'ended', why: 'it was revoked.' })
-  }
-
   return {
-    ...{ ...options, use, times },
+    ...{ ...options, use: parts.use, times, decide: outcome.decide },
     admit() {
       if (isFull()) throw TOO_MANY
       const live = held.now()
       if (live.state !== 'live') throw refusalOf(live)
-      const untrack = cuts.track(live.credentialId, cut)
-      known = { credentialId: live.credentialId, untrack }
-      requireUncut()
+      known = { credentialId: live.credentialId, untrack: cuts.track(live.credentialId, cut) }
+      sockets.requireUncut()
       return live
     },
     async connect({ givesLogin }) {
       const signal = AbortSignal.timeout(times.upstreamMs)
-      const onSocket = (socket: Socket) => {
-        sockets.add(socket)
-        if (isCut) reset(socket)
-      }
-      const socket = await connect({ givesLogin, signal, onSocket })
-      requireUncut()
+      const socket = await connect({ givesLogin, signal, onSocket: sockets.add })
+      sockets.requireUncut()
       return socket
     },
     async secure(raw) {
       const secured = await secureUpstream(parts, raw, AbortSignal.timeout(times.upstreamMs))
       sockets.add(secured)
-      requireUncut()
+      sockets.requireUncut()
       return secured
     },
-    decide(made) {
-      decision = made
+    join(upstream, change) {
+      outcome.joined()
+      return join(child, upstream, { change, lingerMs: times.lingerMs })
     },
-    join: (upstream, change) => join(child, upstream, { change, lingerMs: times.lingerMs }),
-    failed(error) {
-      // What breaks after the login is the end of a session.
-      if (isCut || decision !== undefined) return
-      if (error instanceof Refusal) reason = error.code
-      else if (known !== undefined) reason = 'upstream_unreachable'
-    },
+    failed: (error) => outcome.failed(error, known !== undefined),
     end() {
       known?.untrack()
-      for (const socket of sockets) reset(socket)
-      if (isCut && decision === undefined) reason = 'credential_ended'
-      if (decision === undefined && reason === null) return
+      sockets.reset()
+      const result = outcome.result()
+      if (result === undefined) return
+      const durationMs = Math.max(0, now() - at)
       parts.recorder.record({
-        ...lineOf(),
-        decision: decision ?? 'refused',
-        reason: decision === undefined ? reason : null,
+        ...lineOf(parts, child),
+        at,
+        durationMs,
+        credentialId: known?.credentialId ?? null,
+        ...result,
       })
     },
   }
+}
 
-  function lineOf(): Omit<RequestLine, 'decision' | 'reason'> {
-    return {
-      ...{ at, protocol: use.protocol, method: null, authority: hostPort(use.host, use.port), path: null },
-      ...{ status: null, bytesSent: child.bytesRead, bytesReceived: child.bytesWritten },
-      ...{ durationMs: Math.max(0, now() - at), backend: held.backend },
-      ...{ credentialId: known?.credentialId ?? null, placeholder: `${held.name}.password`, redacted: 0 },
-    }
+function lineOf({ held, use }: DatabaseParts, child: Socket) {
+  return {
+    ...{
+      protocol: use.protocol,
+      method: null,
+      authority: hostPort(use.host, use.port),
+      path: null,
+      status: null,
+    },
+    ...{ bytesSent: child.bytesRead, bytesReceived: child.bytesWritten },
+    ...{ backend: held.backend, placeholder: `${held.name}.password`, redacted: 0 },
+  } satisfies Partial<RequestLine>
+}
+
+/** Of one connection: once cut, it gets no others. */
+function createSockets(child: Socket) {
+  const sockets = new Set<Socket>([child])
+  let isCut = false
+  const resetAll = () => {
+    for (const socket of sockets) reset(socket)
+  }
+  return {
+    add(socket: Socket) {
+      sockets.add(socket)
+      if (isCut) reset(socket)
+    },
+    requireUncut() {
+      if (isCut) throw refusalOf({ state: 'ended', why: 'it was revoked.' })
+    },
+    cut() {
+      isCut = true
+      resetAll()
+    },
+    reset: resetAll,
   }
 }
 

@@ -74,7 +74,7 @@ describe('who a client is', () => {
   test.each(['', 'wrong', PLACEHOLDER.slice(0, -1), `${PLACEHOLDER}x`])(
     'the password %j is refused at the port, with what to do next',
     async (password) => {
-      const line = proxied.nextLine()
+      const line = proxied.nextLine('refused')
       const wrong = new pg.Client({
         host: '127.0.0.1',
         port: proxied.tcpPort,
@@ -322,7 +322,7 @@ describe('the credential', () => {
   })
 
   test('leaves one line for a session', async () => {
-    const line = proxied.nextLine()
+    const line = proxied.nextLine('injected')
     await using(bySocket(), (client) => client.query('SELECT 1'))
     const recorded = await line
     expect(recorded).toMatchObject({

@@ -3,20 +3,10 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { readExactly } from '../read-exactly.ts'
 import { Refusal, upstreamProtocol } from '../refusal.ts'
+import { ServerError } from '../server-error.ts'
 import { type Message, message, readMessage, text } from './messages.ts'
 import { createScram, type Scram } from './scram.ts'
 import { sslRequest, startupPacket, type Wanted } from './startup.ts'
-
-/** The server refused the login, in its own words, which are for the child as they are. */
-export class ServerError extends Error {
-  override readonly name = 'ServerError'
-  readonly bytes: Buffer
-
-  constructor(bytes: Buffer) {
-    super('the server refused the login')
-    this.bytes = bytes
-  }
-}
 
 /** Asks for TLS and begins it. Throws `Refusal` where the server has none. */
 export async function secureConnection(
