@@ -4,6 +4,7 @@ import { listenOnPort, listenOnSocket, type OnChild } from './listen.ts'
 import { serveMysql } from './mysql/serve-mysql.ts'
 import type { DatabaseParts, OpenedDatabase, Protocol } from './parts.ts'
 import { servePostgres } from './postgres/serve-postgres.ts'
+import { serveRedis } from './redis/serve-redis.ts'
 import { createVisits } from './visit.ts'
 
 type Kind = DatabaseParts['use']['protocol']
@@ -11,7 +12,7 @@ type Kind = DatabaseParts['use']['protocol']
 const PROTOCOLS: Readonly<Record<Kind, () => Protocol>> = {
   postgres: servePostgres,
   mysql: serveMysql,
-  redis: servePostgres,
+  redis: serveRedis,
 }
 
 const FIRST_POSTGRES = 5432
