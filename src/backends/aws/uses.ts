@@ -8,7 +8,7 @@ import { type Config, PARTITIONS, partitionOf } from './config.ts'
  * `CreateKeyPair` is one of its hundreds of operations: the policy of the role decides there.
  */
 const HANDS_OUT =
-  'sts iam sso sso-oauth awsssoportal signin cognito-identity cognito-idp identitystore rolesanywhere eks-auth s3express ' +
+  'sts iam sso sso-oauth awsssoportal awsssooidc signin cognito-identity cognito-idp identitystore rolesanywhere eks-auth s3express ' +
   'secretsmanager ssm acm acm-pca pca-connector-scep ecr ecr-public codeartifact codecatalyst codepipeline ' +
   'redshift redshift-serverless elasticmapreduce emr-containers lakeformation datazone finspace finspace-api connect ' +
   'gamelift deadline lightsail license-manager ec2-instance-connect iot iotwireless iotmanagedintegrations ' +
