@@ -23,6 +23,7 @@ const OF_OTHER_SYSTEMS = ['/minio/**', '/admin/**']
 const S3 = /^s3\/.*:(read|write)$/
 
 export function usesOf(settings: Config, scopes: readonly string[]): readonly HttpUse[] {
+  if (scopes.length === 0) return []
   const ofS3 = scopes.map((scope) => S3.exec(scope)?.[1])
   const methods = ofS3.every((access) => access === 'read') ? READING : ALL
   const place: Place = {
