@@ -14,6 +14,7 @@ describe('a name within a pattern', () => {
     ['a*b', 'a*b'],
     ['a?b#c\\d', 'a*b*c*d'],
     ['a%41', 'a*41'],
+    ['a%2Fb', 'a*2Fb'],
     ['a\u0000\n', 'a*'],
     ['', '*'],
     ['..', '*'],

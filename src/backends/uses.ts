@@ -21,8 +21,8 @@ export function rules(
  * stays one, as at the end of a scope. What a pattern cannot say becomes `*`: no upstream of ours has such names.
  */
 export function segment(name: string): string {
-  const encoded = name.replaceAll('/', '%2F')
-  const text = encoded.replace(/[?#\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|%(?!2F)/gu, '*').replace(/\*+/g, '*')
+  const plain = name.replace(/[?#%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, '*').replace(/\*+/g, '*')
+  const text = plain.replaceAll('/', '%2F')
   const isOdd = text === '' || text.split('%2F').some((part) => /^\.{1,2}$/.test(part))
   return isOdd || text.split('*').length > MOST_STARS ? '*' : text
 }
@@ -53,7 +53,12 @@ export function httpUse(name: string, { base, local, ca }: Site, parts: HttpPart
   if (!URL.canParse(base)) return []
   const { protocol, origin, pathname } = new URL(base)
   if (protocol !== 'https:' && !(protocol === 'http:' && local)) return []
-  const before = pathname.split('/').filter(Boolean).map(decoded).map(segment).join('/')
+  const before = pathname
+    .split('/')
+    .filter(Boolean)
+    .map(decoded)
+    .map((part) => segment(part.replaceAll('/', '*')))
+    .join('/')
   const below = (all: readonly Rule[]) =>
     before === '' ? all : all.map((rule) => ({ ...rule, path: `/${before}${rule.path}` }))
   return [

@@ -29,6 +29,8 @@ interface Compiled {
   readonly methods: readonly string[] | null
   readonly pattern: PathPattern
   readonly slashes: boolean
+  /** The pattern is in lower case, as the path is to be. */
+  readonly caseless: boolean
   /** For denying: in lower case, each slash a border. */
   readonly folded: PathPattern
 }
@@ -62,11 +64,17 @@ function compileRules({ allow, deny }: HttpUse): Rules {
   }
 }
 
-function compileRule({ methods, path, slashes = false }: Rule): Compiled {
+function compileRule({ methods, path, slashes = false, caseless = false }: Rule): Compiled {
   // Paths are compared as the bytes that are sent.
-  const read = readPathPattern(Buffer.from(path).toString('latin1'), slashes)
+  const read = readPathPattern(Buffer.from(caseless ? path.toLowerCase() : path).toString('latin1'), slashes)
   if (typeof read === 'string') throw new Error(`a pattern ${read}`)
-  return { methods: methods.includes('*') ? null : methods, pattern: read, slashes, folded: fold(read) }
+  return {
+    methods: methods.includes('*') ? null : methods,
+    pattern: read,
+    slashes,
+    caseless,
+    folded: fold(read),
+  }
 }
 
 function fold({ segments, open }: PathPattern): PathPattern {
@@ -93,8 +101,9 @@ export function judge({ rules }: CompiledUse, method: string, path: Path): Outco
 
 function isAllowed(rules: readonly Compiled[], method: string, path: Path): Outcome {
   let outcome: Outcome = 'path_not_allowed'
-  for (const { methods, pattern, slashes } of rules) {
-    if (!matchesPath(pattern, path.segments)) continue
+  for (const { methods, pattern, slashes, caseless } of rules) {
+    const segments = caseless ? path.segments.map((segment) => segment.toLowerCase()) : path.segments
+    if (!matchesPath(pattern, segments)) continue
     if (methods !== null && !methods.includes(method)) {
       if (outcome === 'path_not_allowed') outcome = 'method_not_allowed'
     } else if (path.slashes && !slashes) outcome = 'slash_not_allowed'
@@ -108,11 +117,9 @@ function isAllowed(rules: readonly Compiled[], method: string, path: Path): Outc
  * nothing, several slashes are one, an escaped one is a slash. What denies a request denies it in each.
  */
 function denyReadings({ segments, slashes }: Path): readonly (readonly string[])[] {
-  const lower = segments.map((segment) => withoutParameters(segment.toLowerCase()))
-  if (lower.at(-1) === '') lower.pop()
-  if (!slashes) return [lower]
-  const apart = segments.flatMap((segment) => segment.toLowerCase().split('/').map(withoutParameters))
-  return [lower, apart.filter((segment) => segment !== '')]
+  const plain = (parts: readonly string[]) => parts.map(withoutParameters).filter((part) => part !== '')
+  const lower = segments.map((segment) => segment.toLowerCase())
+  return slashes ? [plain(lower), plain(lower.flatMap((segment) => segment.split('/')))] : [plain(lower)]
 }
 
 function withoutParameters(segment: string): string {
