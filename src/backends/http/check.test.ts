@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { RECIPES } from './builtin.ts'
 import { findRecipeFaults } from './check.ts'
+import { kindOf } from './kind.ts'
 import type { Recipe } from './schema.ts'
 
 test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))('%s has no faults', (_, recipe) => {
@@ -213,6 +215,18 @@ describe('where a credential is used', () => {
     expect(of({ header: 'X-Key', field: 'key' })).toEqual([])
     expect(of({ header: 'X-Key' })).toEqual(['must be one of key, id'])
     expect(of({ header: 'X-Key', field: 'other' })).toEqual(['must be one of key, id'])
+  })
+
+  test('is sound as the guide shows it', () => {
+    const guide = readFileSync(new URL('../../../docs/guides/write-a-recipe.md', import.meta.url), 'utf8')
+    const blocks = [...guide.matchAll(/^```yaml\n([^`]*)^```$/gm)].map(([, yaml = '']) => parse(yaml))
+    const whole = Object.assign({}, ...blocks.filter((block) => 'uses' in block || 'fields' in block))
+    expect(whole).toMatchObject({ type: 'acme', uses: [{ name: 'api' }] })
+    expect(findRecipeFaults(whole)).toEqual([])
+    const uses = kindOf(whole).uses?.({ base_url: 'https://api.acme.example' } as never, ['billing:read'])
+    expect(uses).toMatchObject([
+      { allow: [{ methods: ['GET', 'HEAD'], path: '/v1/teams/billing/orders/**' }] },
+    ])
   })
 
   test('has one name for each use', () => {
