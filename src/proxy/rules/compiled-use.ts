@@ -115,8 +115,9 @@ function denyReadings({ segments, slashes }: Path): readonly (readonly string[])
   return [lower, apart.filter((segment) => segment !== '')]
 }
 
+/** Also what follows an escaped `?` or `#`, which some servers decode too early. */
 function withoutParameters(segment: string): string {
-  const at = segment.indexOf(';')
+  const at = segment.search(/[;?#]/)
   return at === -1 ? segment : segment.slice(0, at)
 }
 
