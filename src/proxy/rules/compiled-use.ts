@@ -66,15 +66,11 @@ function compileRules({ allow, deny }: HttpUse): Rules {
 
 function compileRule({ methods, path, slashes = false, caseless = false }: Rule): Compiled {
   // Paths are compared as the bytes that are sent.
-  const read = readPathPattern(Buffer.from(caseless ? path.toLowerCase() : path).toString('latin1'), slashes)
+  const bytes = Buffer.from(path).toString('latin1')
+  const read = readPathPattern(caseless ? bytes.toLowerCase() : bytes, slashes)
   if (typeof read === 'string') throw new Error(`a pattern ${read}`)
-  return {
-    methods: methods.includes('*') ? null : methods,
-    pattern: read,
-    slashes,
-    caseless,
-    folded: fold(read),
-  }
+  const those = methods.includes('*') ? null : methods
+  return { methods: those, pattern: read, slashes, caseless, folded: fold(read) }
 }
 
 function fold({ segments, open }: PathPattern): PathPattern {
@@ -117,13 +113,24 @@ function isAllowed(rules: readonly Compiled[], method: string, path: Path): Outc
  * nothing, several slashes are one, an escaped one is a slash. What denies a request denies it in each.
  */
 function denyReadings({ segments, slashes }: Path): readonly (readonly string[])[] {
-  const plain = (parts: readonly string[]) => parts.map(withoutParameters).filter((part) => part !== '')
   const lower = segments.map((segment) => segment.toLowerCase())
-  return slashes ? [plain(lower), plain(lower.flatMap((segment) => segment.split('/')))] : [plain(lower)]
+  const apart = slashes ? [lower.flatMap((segment) => segment.split('/')).filter((one) => one !== '')] : []
+  return [lower, ...apart].flatMap((reading) => {
+    const cut = reading.map(withoutParameters)
+    const isCut = cut.some((segment, index) => segment !== reading[index])
+    // The path as it is, too: without its parameters a segment may be empty, which no star stands for, or be nothing at all.
+    const all = isCut ? [reading, cut, cut.filter((segment) => segment !== '')] : [reading]
+    return all.map(withoutLastSlash)
+  })
 }
 
+function withoutLastSlash(segments: readonly string[]): readonly string[] {
+  return segments.at(-1) === '' ? segments.slice(0, -1) : segments
+}
+
+/** Also what follows an escaped `?` or `#`, which some servers decode too early. */
 function withoutParameters(segment: string): string {
-  const at = segment.indexOf(';')
+  const at = segment.search(/[;?#]/)
   return at === -1 ? segment : segment.slice(0, at)
 }
 
