@@ -8,10 +8,10 @@ import { findOwnRun } from '../runs/find-run.ts'
 import { createPlaces } from './places.ts'
 import { createRunRound, type Followed, type RunLine } from './run-round.ts'
 
-/** Pause between two rounds, and after a round that was woken. Each is longer where rounds cost more: they take a tenth of the time at most. */
+/** From the beginning of a round to the next, and the least pause after one: longer after one that took long, but never so long that the end of a credential is told late. */
 const ROUND_MS = 200
-const WOKEN_MS = 10
-const SHARE = 9
+const LEAST_PAUSE_MS = 10
+const SHARE = 3
 
 /** Joins the stream of one of the caller's runs, ended or not. Throws `not_found` and `rate_limited`. */
 export async function followRun(
@@ -110,8 +110,8 @@ function createLoop(round: () => Promise<void>, isNeeded: () => boolean) {
       const begun = performance.now()
       await round()
       const cost = performance.now() - begun
-      await pause(Math.max(WOKEN_MS, SHARE * cost), false)
-      const left = Math.max(ROUND_MS, SHARE * cost) - (performance.now() - begun)
+      await pause(Math.min(ROUND_MS, Math.max(LEAST_PAUSE_MS, SHARE * cost)), false)
+      const left = ROUND_MS - (performance.now() - begun)
       if (!isWoken && isNeeded()) await pause(Math.max(0, left), true)
     }
   }
