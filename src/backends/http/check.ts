@@ -3,20 +3,12 @@ import { parseDuration } from '../../domain/duration.ts'
 import { isLinearPattern } from '../../domain/formats/pattern.ts'
 import { faultsOf } from '../../domain/formats/schema-faults.ts'
 import { isScope } from '../../domain/scope.ts'
+import { checkUses } from './check-uses.ts'
+import type { Path, RecipeFault, Report } from './recipe-fault.ts'
 import { type Recipe, RecipeSchema } from './schema.ts'
 import { createGrammar, partsOf } from './scopes.ts'
 import { hasStrayBrace, isPointer, namesIn } from './template.ts'
-import { forEachTemplate, type Use } from './uses.ts'
-
-export type Path = readonly (string | number)[]
-
-/** What is wrong with a recipe, and where. */
-export interface RecipeFault {
-  readonly path: Path
-  readonly message: string
-}
-
-type Report = (path: Path, message: string) => void
+import { forEachTemplate, type Place } from './templates-in.ts'
 
 /** Variables of every request of `issue`, besides those of the configuration and the scopes. */
 export const ISSUE_VARIABLES =
@@ -49,7 +41,10 @@ export function findRecipeFaults(value: unknown): readonly RecipeFault[] {
   checkFields(recipe, report)
   checkScopes(recipe, report)
   checkParts(recipe, report)
-  if (faults.length === 0) checkTemplates(recipe, report)
+  if (faults.length === 0) {
+    checkTemplates(recipe, report)
+    checkUses(recipe, report)
+  }
   return faults
 }
 
@@ -243,7 +238,7 @@ function checkTemplates(recipe: Recipe, report: Report): void {
   const placeForm = scopes.places === undefined ? undefined : fields[scopes.places]?.form
   const places = placeForm === undefined ? [] : partsOf(placeForm)
   const results = issue.secret === undefined ? Object.keys(issue.fields ?? {}) : ['secret']
-  const known: Record<Use['within'], readonly string[]> = {
+  const known: Record<Place['within'], readonly string[]> = {
     auth: [...Object.keys(fields), 'base_url'],
     issue: [...open, ...granted, ...ISSUE_VARIABLES],
     revoke: [...open, 'name', ...Object.keys(issue.handle ?? {})],

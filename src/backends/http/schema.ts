@@ -1,5 +1,6 @@
 import Type, { type Static, type TProperties } from 'typebox'
 import { closed as part } from '../fields.ts'
+import { Use } from './use-schema.ts'
 
 /** The form of a recipe: a kind as data. `docs/reference/recipe.schema.json` is made from this. */
 
@@ -316,6 +317,13 @@ export const RecipeSchema = Type.Object(
     environment: Type.Optional(
       Type.Record(Type.String({ pattern: '^[A-Z][A-Z0-9_]*$' }), Type.String(), {
         description: 'Variables that the programs of this upstream read.',
+      }),
+    ),
+    uses: Type.Optional(
+      Type.Array(Use, {
+        minItems: 1,
+        maxItems: 8,
+        description: 'Where `mayfly proxy` may put a credential of this kind into requests. Absent: nowhere.',
       }),
     ),
     privileges: text('The least privileges that the login of Mayfly needs.', { maxLength: 4096 }),

@@ -1,82 +1,70 @@
-import type { Recipe, RecipeRequest } from './schema.ts'
-import { isPointer } from './template.ts'
+import type { HttpUse, Place, Rule } from '../../domain/use.ts'
+import { httpUse, segment } from '../uses.ts'
+import type { Recipe } from './schema.ts'
+import { createGrammar, type Grammar } from './scopes.ts'
+import { fillText, namesIn, type Vars } from './template.ts'
+import type { UsePlaceSpec, UseRuleSpec } from './use-schema.ts'
 
-/** One template of a recipe. */
-export interface Use {
-  readonly within: 'auth' | 'issue' | 'revoke' | 'list' | 'check' | 'headers' | 'environment'
-  readonly path: readonly (string | number)[]
-  readonly text: string
-  /** `whole`: it is one JSON value; `each`: it is filled in once for each scope. */
-  readonly how: 'text' | 'whole' | 'each'
-  /** Variables that earlier replies gave. */
-  readonly taken?: readonly string[]
+/** A list of rules as the interface carries it has no more. */
+const MOST_RULES = 256
+
+/** The uses of a recipe, with the fields of a backend and the parts of the scopes filled in. */
+export function usesOf(recipe: Recipe): (config: Vars, scopes: readonly string[]) => readonly HttpUse[] {
+  const grammar = createGrammar(recipe)
+  return (config, scopes) =>
+    (recipe.uses ?? []).flatMap(({ name, origin = '{base_url}', places, allow, deny = [] }) => {
+      const { local, ca } = config
+      const open = openFields(recipe, config)
+      if (!namesIn(origin).every((one) => one in open)) return []
+      const base = fillText(origin, open)
+      const fill = (rules: readonly UseRuleSpec[]) => filled(recipe, grammar, rules, config, scopes)
+      const allowed = fill(allow).slice(0, MOST_RULES)
+      if (allowed.length === 0) return []
+      const site = { base, local: local === true, ...(typeof ca === 'string' ? { ca } : {}) }
+      return httpUse(name, site, { places: places.map(placeOf), allow: allowed, deny: fill(deny) })
+    })
 }
 
-type Visit = (use: Use) => void
-
-/** Calls `visit` for every template, with where it stands. */
-export function forEachTemplate(recipe: Recipe, visit: Visit): void {
-  const { auth, issue, revoke, list, check = [], identity, headers = {}, environment = {} } = recipe
-  visitJson({ within: 'auth', path: ['auth'] }, withoutPointers(auth), visit)
-  visitJson({ within: 'headers', path: ['headers'] }, headers, visit)
-  const taken: string[] = []
-  for (const [index, request] of issue.requests.entries()) {
-    const path = ['issue', 'requests', index]
-    visitRequest({ within: 'issue', path, taken: [...taken] }, request, visit)
-    visitTaken({ within: 'issue', path: [...path, 'take'], taken: [...taken] }, request.take, visit)
-    taken.push(...Object.keys(request.take ?? {}))
-  }
-  for (const part of ['fields', 'handle', 'facts'] as const)
-    visitTaken({ within: 'issue', path: ['issue', part], taken }, issue[part], visit)
-  if (revoke !== undefined) visitRequest({ within: 'revoke', path: ['revoke'] }, revoke, visit)
-  if (list !== undefined) {
-    visitRequest({ within: 'list', path: ['list'] }, list, visit)
-    visitTaken({ within: 'list', path: ['list', 'handle'] }, list.handle, visit)
-  }
-  for (const [index, request] of check.entries())
-    visitRequest({ within: 'check', path: ['check', index] }, request, visit)
-  if (identity !== undefined) visitRequest({ within: 'check', path: ['identity'] }, identity, visit)
-  for (const [name, text] of Object.entries(environment))
-    visit({ within: 'environment', path: ['environment', name], text, how: 'text' })
+function openFields({ fields }: Recipe, config: Vars): Vars {
+  const entries = Object.entries(config).filter(([name]) => fields[name]?.secret !== true)
+  return Object.fromEntries(entries)
 }
 
-type At = Pick<Use, 'within' | 'path' | 'taken'>
-
-function visitRequest(at: At, { request, query, headers, form, json }: RecipeRequest, visit: Visit): void {
-  visit({ ...at, path: [...at.path, 'request'], text: request, how: 'text' })
-  for (const [part, pairs] of Object.entries({ query, headers, form }))
-    for (const [name, text] of Object.entries(pairs ?? {}))
-      visit({ ...at, path: [...at.path, part, name], text, how: 'text' })
-  visitJson({ ...at, path: [...at.path, 'json'] }, json, visit)
+function placeOf({ field, header, basic, query }: UsePlaceSpec): Place {
+  const of = field === undefined ? {} : { field }
+  if (header !== undefined) return { ...of, in: 'header', name: header.toLowerCase() }
+  if (basic === true) return { ...of, in: 'basic' }
+  return { ...of, in: 'query', name: query ?? '' }
 }
 
-function visitTaken(at: At, taken: Readonly<Record<string, string>> | undefined, visit: Visit): void {
-  for (const [name, text] of Object.entries(taken ?? {}))
-    if (!isPointer(text)) visit({ ...at, path: [...at.path, name], text, how: 'text' })
-}
-
-function visitJson(at: At, value: unknown, visit: Visit, how: Use['how'] = 'whole'): void {
-  if (typeof value === 'string') {
-    visit({ ...at, text: value, how: how === 'whole' && !/^\{\w+\}$/.test(value) ? 'text' : how })
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [key, inner] of Object.entries(value)) {
-      const path = [...at.path, Array.isArray(value) ? Number(key) : key]
-      if (key === '$each') visitJson({ ...at, path }, inner, visit, 'each')
-      else if (key !== '$join') {
-        if (!Array.isArray(value)) visit({ ...at, path, text: key, how: how === 'each' ? 'each' : 'text' })
-        visitJson({ ...at, path }, inner, visit, how)
+function filled(
+  recipe: Recipe,
+  grammar: Grammar,
+  rules: readonly UseRuleSpec[],
+  config: Vars,
+  scopes: readonly string[],
+): readonly Rule[] {
+  const open = openFields(recipe, config)
+  const found = new Map<string, Rule>()
+  for (const { methods, paths, slashes, caseless, for: only = {} } of rules) {
+    const more = { ...(slashes && { slashes }), ...(caseless && { caseless }) }
+    for (const scope of scopes) {
+      const parts = grammar.partsIn(scope)
+      if (!Object.entries(only).every(([part, values]) => values.includes(parts[part] ?? ''))) continue
+      for (const template of paths) {
+        if (!namesIn(template).every((name) => name in open || name in parts)) continue
+        const path = pathOf(template, { ...open, ...parts }, slashes === true)
+        const rule = { methods, path, ...more }
+        found.set(JSON.stringify(rule), rule)
       }
     }
   }
+  return [...found.values()]
 }
 
-/** Of the ways to log in, what is a template. */
-function withoutPointers({ login, jwt, ...rest }: Recipe['auth']): object {
-  const { token: _, expires_in: __, ...request } = login ?? {}
-  const { lifetime: ___, algorithm: ____, ...signed } = jwt ?? {}
-  return {
-    ...rest,
-    ...(login === undefined ? {} : { login: request }),
-    ...(jwt === undefined ? {} : { jwt: signed }),
-  }
+/** A value stays what it is: `/` in it is one of the path, or with `slashes` a piece of its part. */
+function pathOf(template: string, vars: Vars, slashes: boolean): string {
+  return fillText(template, vars, (value) =>
+    slashes ? segment(value) : value.split('/').map(segment).join('/'),
+  )
 }
