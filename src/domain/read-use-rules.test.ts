@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { mergeUses } from './merge-uses.ts'
-import type { HttpUse, Use, UseRules } from './use.ts'
 import { faultOfPattern, readUseRules, type SentUse, type SentUseRules } from './read-use-rules.ts'
+import type { HttpUse, Use, UseRules } from './use.ts'
 
 const USE: SentUse = {
   protocol: 'http',
