@@ -17,6 +17,7 @@ import { createMeta } from './tables/meta.ts'
 import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
 import { createReceivers } from './tables/receivers.ts'
+import { createRunRequests } from './tables/run-requests.ts'
 import { createRuns } from './tables/runs.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createSessions } from './tables/sessions.ts'
@@ -45,7 +46,7 @@ export function createStore(engine: Engine) {
     endSlice: engine.endSlice,
     expireSlice: engine.expireSlice,
     stats: engine.stats,
-    commit: engine.commit,
+    ...ends(engine),
     generation: engine.generation,
     changedAt: engine.changedAt,
     now: engine.now,
@@ -60,6 +61,7 @@ export function createStore(engine: Engine) {
     tokens: createTokens(engine),
     logins: createLogins(engine),
     runs: createRuns(engine),
+    runRequests: createRunRequests(engine),
     trusts: createTrusts(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),
@@ -70,6 +72,27 @@ export function createStore(engine: Engine) {
     activity: createActivity(engine),
     counts: createCounts(engine),
     sealed: createSealed(engine),
+  }
+}
+
+/** Changes that are urgent end something: those who wait for an end look again. */
+function ends({ commit }: Pick<Engine, 'commit'>): Pick<Engine, 'commit'> & {
+  /** Returns what stops the telling. Of this process alone. */
+  onEnd(listener: () => void): () => void
+} {
+  const listeners = new Set<() => void>()
+  const commitEnd: Engine['commit'] = async (change, options) => {
+    const outcome = await commit(change, options)
+    for (const listener of listeners) listener()
+    return outcome
+  }
+  return {
+    commit: (change, options) =>
+      options?.urgent === true && listeners.size > 0 ? commitEnd(change, options) : commit(change, options),
+    onEnd(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
 }
 

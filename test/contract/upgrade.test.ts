@@ -136,8 +136,28 @@ async function expectWork(app: TestApp, { token, held }: OldAgent, schema: numbe
     : (await byToken.post('/v1/credentials/demo', { run })).body.id
   expect((await byToken.post(`/v1/runs/${run}/heartbeat`)).status).toBe(200)
   expect(await statusOf(credential)).toBe('active')
+  await expectProxied(app, token, run)
   expect((await byToken.delete(`/v1/runs/${run}`)).status).toBe(204)
   expect(await statusOf(credential)).toBe('revoked')
+}
+
+/** What came with schema 16, for the backend and the run of before. */
+async function expectProxied(app: TestApp, token: string, run: string) {
+  const byToken = app.as(token)
+  const uses = { deny: [{ methods: ['DELETE'], path: '/**' }] }
+  expect((await app.local.put('/v1/admin/backends/demo', { uses })).body.uses).toEqual(uses)
+  expect((await byToken.post('/v1/credentials/demo', { run, uses: true })).body.uses).toEqual(
+    expect.any(Array),
+  )
+  const nothing = { method: null, path: null, status: null, reason: null, backend: null }
+  const line = {
+    ...{ ...nothing, credential_id: null, placeholder: null, protocol: 'tunnel', decision: 'tunnelled' },
+    ...{ at: '2026-11-21T10:15:00.000Z', authority: 'example.com' },
+    ...{ bytes_sent: 0, bytes_received: 0, duration_ms: 0, redacted: 0 },
+  }
+  const body = { batch: '06dzw5k9q2v6x1m8t3c7n4p0hb', requests: [line] }
+  expect((await byToken.post(`/v1/runs/${run}/requests`, body)).status).toBe(204)
+  expect((await byToken.get(`/v1/runs/${run}/requests`)).body).toEqual([line])
 }
 
 async function expectPeople(app: TestApp, { held }: OldAgent, schema: number) {

@@ -74,7 +74,7 @@ CREATE TABLE backends (
     version integer NOT NULL,
     created_at integer NOT NULL,
     changed_at integer NOT NULL,
-    ended_at integer, ending text, rotation text, rotate_root_after_ms integer, root_set_at integer,
+    ended_at integer, ending text, rotation text, rotate_root_after_ms integer, root_set_at integer, uses text,
     PRIMARY KEY (uid)
   ) STRICT;
 CREATE TABLE challenges (
@@ -257,6 +257,24 @@ CREATE TABLE run_beats (
     due_at integer NOT NULL,
     PRIMARY KEY (run_id)
   ) STRICT;
+CREATE TABLE run_request_counts (
+    run_id text NOT NULL,
+    total integer NOT NULL,
+    kept integer NOT NULL,
+    refused integer NOT NULL,
+    redacted integer NOT NULL,
+    PRIMARY KEY (run_id)
+  ) STRICT;
+CREATE TABLE run_requests (
+    run_id text NOT NULL,
+    id text NOT NULL,
+    batch text NOT NULL,
+    at integer NOT NULL,
+    count integer NOT NULL,
+    refused integer NOT NULL,
+    lines text NOT NULL,
+    PRIMARY KEY (run_id, id)
+  ) STRICT;
 CREATE TABLE runs (
     id text NOT NULL,
     agent_id text NOT NULL,
@@ -357,6 +375,8 @@ CREATE UNIQUE INDEX passkeys_credential ON passkeys (credential_id);
 CREATE INDEX passkeys_operator ON passkeys (operator_id);
 CREATE INDEX revoked_tokens_expiry ON revoked_tokens (expires_at);
 CREATE INDEX run_beats_due ON run_beats (due_at);
+CREATE UNIQUE INDEX run_requests_batch ON run_requests (run_id, batch);
+CREATE INDEX run_requests_refused ON run_requests (run_id, id) WHERE refused > 0;
 CREATE INDEX runs_agent ON runs (agent_id, id);
 CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX runs_expiry ON runs (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL;
