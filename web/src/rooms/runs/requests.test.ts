@@ -22,7 +22,7 @@ const REQUEST: RecordedRequest = {
 
 test('says where a request went, with what was sent and how long it took', () => {
   expect(targetOf(REQUEST)).toBe('POST api.github.com/repos/acme/shop/issues/*')
-  expect(factsOf(REQUEST)).toEqual(['1.5 KiB sent, 12 B received', '250 ms'])
+  expect(factsOf(REQUEST)).toEqual(['1.5 KiB out, 12 B in, 250 ms'])
   expect(replyOf(REQUEST)).toBe('201')
   expect(sinceStart(REQUEST, { started_at: '2026-11-21T10:15:00Z' })).toBe('+1m 3s')
 })

@@ -49,8 +49,7 @@ export function factsOf(request: RecordedRequest): string[] {
   const { bytes_sent: sent, bytes_received: received, redacted, duration_ms: ms } = request
   return [
     ...(request.reason === null ? [] : [request.reason]),
-    `${sizeOf(sent)} sent, ${sizeOf(received)} received`,
-    took(ms),
+    `${sizeOf(sent)} out, ${sizeOf(received)} in, ${took(ms)}`,
     ...(redacted === 0 ? [] : [`${redacted.toLocaleString('en')} masked in the reply`]),
   ]
 }

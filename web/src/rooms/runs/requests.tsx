@@ -9,13 +9,15 @@ import { Section } from '../../ui/facts.tsx'
 import { Select } from '../../ui/fields.tsx'
 import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
 import { Mark } from '../../ui/status.tsx'
-import { Name } from '../../ui/text.tsx'
+import { Hostile, Name } from '../../ui/text.tsx'
 import { exact } from '../../ui/times.ts'
 import { againAfter, CHOICES, factsOf, lookOf, replyOf, sinceStart, targetOf, wordOf } from './requests.ts'
 import type { Run } from './run.ts'
 
 /** Requests at first, and with each more; a run may have a million. */
 const SHOWN = 50
+/** Characters of a target that are shown at first. */
+const LONG = 120
 
 /** What went through the proxy of a run, newest first, while it happens: where to, what became of it, with which placeholder. */
 export function Requests({ run }: { readonly run: Run }) {
@@ -110,7 +112,9 @@ function RequestLine({ request, run }: { readonly request: RecordedRequest; read
         </span>
       </span>
       <span className="min-w-0 pb-2.5">
-        <Name text={targetOf(request)} mono />
+        <span className="font-mono text-xs">
+          <Hostile text={targetOf(request)} most={LONG} />
+        </span>
         <span className="flex min-w-0 flex-wrap gap-x-2 text-xs text-muted">
           <span className={request.decision === 'misused' ? 'font-semibold text-bad' : ''}>
             <Name text={wordOf(request.decision)} />
