@@ -64,6 +64,7 @@ test.each([
 
 test('a list is read again while its run lives and a minute longer, seldom where it is long', () => {
   const now = Date.parse('2026-11-21T10:20:00Z')
+  expect(againAfter({ ended_at: null }, 0, now)).toBe(5_000)
   expect(againAfter({ ended_at: null }, 50, now)).toBe(2_000)
   expect(againAfter({ ended_at: null }, 500, now)).toBe(10_000)
   expect(againAfter({ ended_at: '2026-11-21T10:19:30Z' }, 50, now)).toBe(2_000)

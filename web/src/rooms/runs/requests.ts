@@ -65,6 +65,8 @@ export const sinceStart = ({ at }: Pick<RecordedRequest, 'at'>, run: Pick<Run, '
   `+${duration(Math.max(0, Date.parse(at) - Date.parse(run.started_at)) / 1_000)}`
 
 const AGAIN_MS = 2_000
+/** Most runs have no proxy. */
+const NONE_AGAIN_MS = 5_000
 /** Many pages are all read again, so less often. */
 const MANY = 100
 const MANY_AGAIN_MS = 10_000
@@ -74,5 +76,6 @@ const LATE_MS = 60_000
 /** In how many ms the list is read again. */
 export function againAfter(run: Pick<Run, 'ended_at'>, shown: number, now: number): number | false {
   if (run.ended_at !== null && now - Date.parse(run.ended_at) > LATE_MS) return false
+  if (shown === 0) return NONE_AGAIN_MS
   return shown > MANY ? MANY_AGAIN_MS : AGAIN_MS
 }

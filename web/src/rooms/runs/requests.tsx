@@ -1,7 +1,7 @@
 import { Link } from 'wouter'
 import type { RecordedRequest } from '../../../../src/client/wire.ts'
 import { useRefusal } from '../../api/me.ts'
-import { useList } from '../../api/queries.ts'
+import { useList, useRead } from '../../api/queries.ts'
 import { paths } from '../../paths.ts'
 import { useFilters } from '../../ui/address.ts'
 import { Button } from '../../ui/button.tsx'
@@ -33,6 +33,12 @@ export function Requests({ run }: { readonly run: Run }) {
     },
   )
   const rows = list.data ?? []
+  // The counts come with the run, which is seldom read again by itself.
+  useRead(
+    'GET /v1/admin/runs/:id',
+    { id: run.id },
+    { enabled: refused === undefined, refetchInterval: () => againAfter(run, rows.length, Date.now()) },
+  )
   return (
     <Section
       title={titleOf(run)}
