@@ -1,10 +1,12 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { startWorld, type World } from '../cli/support.ts'
+import { runCli, startWorld, type World } from '../cli/support.ts'
 import { startWorkloadIssuer, type WorkloadIssuer } from '../support/workload-issuer.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 
@@ -21,7 +23,10 @@ beforeAll(async () => {
   issuer = await startWorkloadIssuer('kubernetes')
   world = await startWorld({ jobs: true, argv: { config } })
   await world.app.newBackend({ name: 'gateway', config: { audience: 'llm-gateway' }, max_ttl: '1h' })
-  await world.app.newAgent({ name: 'coder', scopes: ['gateway:chat'] })
+  // Its login is in its profile: a variable would go before what the administrator has.
+  const { token } = await world.app.newAgent({ name: 'coder', scopes: ['gateway:chat'] })
+  const env = { ...world.bareEnv, MAYFLY_SERVER: world.url }
+  expect(await runCli(['login', '--token-file', '-'], { env, stdin: token })).toMatchObject({ code: 0 })
   await writeFile(join(world.home, 'jwks.json'), JSON.stringify(issuer.jwks))
   await installMayfly(join(world.home, 'bin'))
 })
@@ -32,7 +37,7 @@ afterAll(async () => {
 })
 
 /** The administrator sits at the server. */
-async function run(page: string) {
+async function run(page: string, more: readonly (readonly [string, string])[] = []) {
   const env = {
     ...world.bareEnv,
     PATH: `${join(world.home, 'bin')}:${world.bareEnv['PATH']}`,
@@ -44,6 +49,7 @@ async function run(page: string) {
     env,
     cwd: world.home,
     replace: [
+      ...more,
       ['https://mayfly.example.com', world.url],
       ['/etc/mayfly-proxy/', `${join(world.home, 'mayfly-proxy')}/`],
     ],
@@ -51,11 +57,21 @@ async function run(page: string) {
 }
 
 test('docs/guides/proxy.md does what it says', async () => {
-  await run('docs/guides/proxy.md')
-  const { body } = await world.app.admin('GET', '/v1/admin/backends/gateway')
-  const { uses } = JSON.parse(await readFile(join(world.home, 'gateway.json'), 'utf8'))
-  expect(body.uses.uses).toMatchObject(uses)
-  expect(uses[0].origin).toBe('https://gateway.example.com')
+  const seen: string[] = []
+  const gateway = createServer((request, reply) => {
+    seen.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+    reply.end('{"data":[]}\n')
+  })
+  await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve))
+  const { port } = gateway.address() as AddressInfo
+  try {
+    await run('docs/guides/proxy.md', [
+      ['"origin": "https://gateway.example.com"', `"local": true, "origin": "http://127.0.0.1:${port}"`],
+    ])
+  } finally {
+    gateway.close()
+  }
+  expect(seen).toEqual([expect.stringMatching(/^GET \/v1\/models Bearer eyJ/)])
 })
 
 test('docs/guides/proxy-in-ci.md does what it says', async () => {

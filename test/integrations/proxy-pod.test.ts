@@ -115,7 +115,7 @@ test.skipIf(!canBecome)(
     const probe = proxy.startupProbe?.exec.command.map(placed) ?? []
     await eventually(async () => expect((await start(1001, probe).ended).code, sidecar.log()).toBe(0), 20_000)
 
-    const ask = 'curl -sS -m 5 -H "Authorization: Bearer $GATEWAY_TOKEN" "$MAYFLY_URL_GATEWAY_API/v1/models"'
+    const ask = 'curl -sSf -m 5 -H "Authorization: Bearer $GATEWAY_TOKEN" "$MAYFLY_URL_GATEWAY_API/v1/models"'
     const [shell = '', flag = '', line = ''] = agent.command.map(placed)
     const asAgent = (uid: number, script: string) =>
       start(uid, [shell, flag, line.replace('exec agent', script)]).ended
