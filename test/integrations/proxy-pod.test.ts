@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -37,6 +37,7 @@ let world: KeylessWorld
 let place: string
 let upstream: Server
 const seen: string[] = []
+const started: ChildProcess[] = []
 beforeAll(async () => {
   upstream = createServer((request, reply) => {
     seen.push(request.headers.authorization ?? '')
@@ -61,6 +62,8 @@ beforeAll(async () => {
   await installMayfly(join(place, 'bin'))
 })
 afterAll(async () => {
+  // Also where a test has failed before it ended them.
+  for (const child of started) child.kill('SIGKILL')
   await world?.close()
   upstream?.close()
   if (place !== undefined) await rm(place, { recursive: true, force: true })
@@ -74,6 +77,7 @@ function start(uid: number, command: readonly string[], env: Readonly<Record<str
     env: { PATH: `${join(place, 'bin')}:${process.env['PATH']}`, HOME: '/nonexistent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  started.push(child)
   let log = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => {
