@@ -27,7 +27,7 @@ try {
   if (hasDpkg()) finish(await buildDebian(version, tree, work, out))
   else console.error('dpkg-deb is missing, so there is no Debian package. On Debian: apt-get install dpkg')
   // What the Debian package installs by itself.
-  for (const file of ['mayfly.service', 'mayfly.yaml'])
+  for (const file of ['mayfly.service', 'mayfly-proxy@.service', 'mayfly.yaml'])
     cpSync(join(ROOT, 'packaging', file), join(tree, 'share/doc/mayfly', file))
   const archive = join(out, `${name}.tar.gz`)
   execFileSync('tar', ['-C', work, '--owner=0', '--group=0', '-czf', archive, name])

@@ -23,6 +23,10 @@ const START = pages(
 const GUIDES = pages(
   'guides',
   'ai-agents',
+  'proxy',
+  'proxy-service',
+  'proxy-in-kubernetes',
+  'proxy-in-ci',
   'ci',
   'git',
   'aws',
@@ -65,6 +69,7 @@ const EXPLANATION = [
     'explanation',
     'overview',
     'how-an-end-is-seen',
+    'proxy',
     'performance',
     'console-design',
     'threat-model',

@@ -20,7 +20,8 @@ export async function buildDebian(
 ): Promise<string> {
   const root = join(work, 'debian')
   await cp(tree, join(root, 'usr'), { recursive: true, verbatimSymlinks: true })
-  await install('mayfly.service', join(root, 'usr/lib/systemd/system'), 0o644)
+  for (const unit of ['mayfly.service', 'mayfly-proxy@.service'])
+    await install(unit, join(root, 'usr/lib/systemd/system'), 0o644)
   // No conffile: mayfly init writes to the copy in /etc/mayfly, about which an upgrade would ask.
   await install('mayfly.yaml', join(root, 'usr/share/mayfly'), 0o644)
   const control = join(root, 'DEBIAN')
@@ -57,6 +58,6 @@ Depends: ${LIBRARIES}, passwd
 Description: short-lived credentials for agents, CI jobs and scripts
  Mayfly hands short-lived credentials to AI agents, CI jobs and scripts. Every
  credential is recorded, and expires or is revoked. This package contains the
- server, the command and the unit of systemd.
+ server, the command and units of systemd.
 `
 }

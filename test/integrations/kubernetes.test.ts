@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { MOUNTED } from '../../src/cli/identity/kubernetes.ts'
 import { recordsOf } from '../cli/run-support.ts'
 import { installMayfly } from '../docs/run-guide.ts'
@@ -14,7 +14,7 @@ import { presetToken } from '../support/preset-tokens.ts'
 import { type KeylessWorld, startKeylessWorld } from './keyless-world.ts'
 
 const FOLDER = fileURLToPath(new URL('../../integrations/kubernetes/', import.meta.url))
-const FILES = ['job.yaml', 'sidecar.yaml']
+const FILES = ['job.yaml', 'sidecar.yaml', 'proxy.yaml']
 const SERVER = 'https://mayfly.example.com'
 
 interface Container {
@@ -23,12 +23,14 @@ interface Container {
   readonly env: readonly { readonly name: string; readonly value: string }[]
   readonly startupProbe?: { readonly exec: { readonly command: readonly string[] } }
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+  readonly securityContext: { readonly runAsUser?: number }
 }
 
 interface Pod {
   readonly serviceAccountName: string
   readonly containers: readonly Container[]
   readonly initContainers?: readonly Container[]
+  readonly shareProcessNamespace?: boolean
   readonly volumes: readonly {
     readonly name: string
     readonly projected?: {
@@ -59,10 +61,12 @@ describe.each(FILES)('%s', (name) => {
     // Kubernetes gives no shorter ones.
     const token = { path: 'token', audience: SERVER, expirationSeconds: 600 }
     expect(volume?.projected?.sources).toEqual([{ serviceAccountToken: token }])
-    const users = [...(pod.initContainers ?? []), ...pod.containers].filter(
-      ({ command }) => command !== undefined,
+    // Of several containers only the one that runs mayfly has it.
+    const users = [...(pod.initContainers ?? []), ...pod.containers].filter(({ volumeMounts }) =>
+      volumeMounts.some(({ name }) => name === volume?.name),
     )
     expect(users).toHaveLength(1)
+    expect(users[0]?.command.join(' ')).toMatch(/\bmayfly (?:run|proxy)\b/)
     expect(users[0]?.volumeMounts).toContainEqual({
       name: volume?.name,
       mountPath: dirname(MOUNTED),
@@ -86,6 +90,48 @@ describe.each(FILES)('%s', (name) => {
     expect(read).toMatchObject(expected)
   })
 })
+
+describe('the pod with a proxy', () => {
+  const parts = async () => {
+    const { pod } = await manifest('proxy.yaml')
+    const [proxy] = pod.initContainers ?? []
+    const [agent, ...others] = pod.containers
+    if (proxy === undefined || agent === undefined || others.length > 0) throw new Error('not two containers')
+    return { pod, proxy, agent, settings: await proxySettings() }
+  }
+
+  test('keeps the agent away from the token and the processes of the proxy', async () => {
+    const { pod, proxy, agent } = await parts()
+    expect(pod.shareProcessNamespace).toBe(false)
+    expect(agent.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/run/mayfly', '/tmp'])
+    expect(agent.env).toBeUndefined()
+    const users = [proxy, agent].map(({ securityContext }) => securityContext.runAsUser)
+    expect(new Set(users).size).toBe(2)
+    for (const { securityContext } of [proxy, agent])
+      expect(securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+  })
+
+  test('has settings that fit: the agent reads the environment that the proxy writes, and alone may connect', async () => {
+    const { proxy, agent, settings } = await parts()
+    expect(settings.uids).toEqual([agent.securityContext.runAsUser])
+    const place = dirname(settings.env_file)
+    expect(proxy.startupProbe?.exec.command).toEqual(['test', '-s', settings.env_file])
+    expect(agent.command.join(' ')).toContain(settings.env_file)
+    const mount = ({ volumeMounts }: Container) => volumeMounts.find(({ mountPath }) => mountPath === place)
+    expect(mount(proxy)).toEqual({ name: 'environment', mountPath: place })
+    expect(mount(agent)).toEqual({ name: 'environment', mountPath: place, readOnly: true })
+  })
+})
+
+async function proxySettings(): Promise<{ readonly env_file: string; readonly uids: readonly number[] }> {
+  const documents = parseAllDocuments(await readFile(join(FOLDER, 'proxy.yaml'), 'utf8'))
+  const map = documents.map((one) => one.toJS()).find(({ kind }) => kind === 'ConfigMap')
+  return parse(map.data['proxy.yaml'])
+}
 
 const kubectl = (argv: readonly string[], input = '') =>
   execFileSync('kubectl', argv, {

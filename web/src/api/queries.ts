@@ -71,14 +71,15 @@ interface PageOf<T> {
 }
 
 /** A listing, page by page as one scrolls. */
-export function listOptions<R extends Read>(route: R, query: Query = {}) {
+export function listOptions<R extends Read>(route: R, query: Query = {}, id?: string) {
+  const path = route.slice('GET '.length)
   return infiniteQueryOptions({
-    queryKey: [route, 'list', query],
+    queryKey: [route, 'list', query, id ?? ''],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam, signal }): Promise<PageOf<Item<R>>> => {
       const reply = await authorizer.call<Item<R>[]>({
         method: 'GET',
-        path: route.slice('GET '.length),
+        path: id === undefined ? path : path.replace(/:\w+/, encodeURIComponent(id)),
         query: { limit: PAGE, ...query, cursor: pageParam },
         signal,
       })
@@ -93,12 +94,18 @@ export const useList = <R extends Read>(
   route: R,
   query: Query = {},
   {
+    id,
     refetchInterval,
     ...options
-  }: { enabled?: boolean; refetchInterval?: (rows: readonly Item<R>[]) => number | false } = {},
+  }: {
+    /** The part of the path that varies. */
+    id?: string
+    enabled?: boolean
+    refetchInterval?: (rows: readonly Item<R>[]) => number | false
+  } = {},
 ) =>
   useInfiniteQuery({
-    ...listOptions(route, query),
+    ...listOptions(route, query, id),
     ...options,
     refetchInterval: ({ state }) =>
       refetchInterval?.(state.data?.pages.flatMap(({ items }) => items) ?? []) ?? false,

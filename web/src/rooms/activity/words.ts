@@ -15,6 +15,7 @@ export const ACTION_WORDS: Readonly<Record<Action, string>> = {
   'credential.settled': 'Gone at the upstream',
   'run.started': 'Run started',
   'run.ended': 'Run ended',
+  'placeholder.misused': 'Placeholder misused',
   'agent.created': 'Agent created',
   'agent.deleted': 'Agent deleted',
   'agent.expired': 'Agent expired',
@@ -69,7 +70,7 @@ export const ACTION_WORDS: Readonly<Record<Action, string>> = {
 /** An action of a newer server is shown by its name. */
 export const wordsOf = (action: string): string => ACTION_WORDS[action as Action] ?? action
 
-const NEEDS_A_PERSON: ReadonlySet<string> = new Set(['backend.down', 'plugin.failed'])
+const NEEDS_A_PERSON: ReadonlySet<string> = new Set(['backend.down', 'placeholder.misused', 'plugin.failed'])
 const WAITS: ReadonlySet<string> = new Set([
   'enrollment.requested',
   'backend.root_aged',
@@ -86,7 +87,7 @@ export function lookOf({ action, outcome }: Pick<AuditEntry, 'action' | 'outcome
 
 /** Closed codes and words of `details`, for one line: "ttl_exceeded". */
 export function factOf({ details, scopes, action }: AuditEntry): string {
-  const said = ['code', 'reason', 'failed', 'state', 'method']
+  const said = ['code', 'reason', 'failed', 'state', 'method', 'authority']
     .map((name) => details?.[name])
     .filter((value) => typeof value === 'string')
   const repeated = details?.['repeated']

@@ -26,6 +26,7 @@ import { RotateRoot } from './rotate-root.tsx'
 import { BackendRules } from './rules.tsx'
 import { ScopeForms } from './scope-forms.tsx'
 import { Trial } from './trial.tsx'
+import { ShownUses } from './uses.tsx'
 
 type Doing = 'delete' | 'rotate' | 'end'
 
@@ -171,6 +172,9 @@ function Parts({ backend }: { readonly backend: Backend }) {
         </Section>
         <Section title="Configuration">
           <ShownConfig config={backend.config} kind={kind} />
+        </Section>
+        <Section title="What the proxy may do with its secrets">
+          <ShownUses uses={backend.uses} />
         </Section>
         <Section title="Left over at the upstream">
           <Reconcile name={backend.name} isExact={backend.revocation === 'exact'} />

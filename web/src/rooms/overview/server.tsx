@@ -4,6 +4,7 @@ import { useRead } from '../../api/queries.ts'
 import { useNow } from '../../ui/clock.ts'
 import { visible } from '../../ui/hostile.ts'
 import { ErrorNote, Skeleton } from '../../ui/notes.tsx'
+import { sizeOf } from '../../ui/sizes.ts'
 import { Status } from '../../ui/status.tsx'
 import { Name } from '../../ui/text.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -71,12 +72,4 @@ function NodeRow({ node, isMixed }: { readonly node: Node; readonly isMixed: boo
       </span>
     </li>
   )
-}
-
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
-
-function sizeOf(bytes: number): string {
-  const power = Math.min(UNITS.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10))
-  const size = bytes / 1_024 ** power
-  return `${size < 10 && power > 0 ? size.toFixed(1) : Math.round(size)} ${UNITS[power]}`
 }

@@ -18,6 +18,7 @@ import { Detail } from '../../ui/page.tsx'
 import { Hostile } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
 import { Happened } from './happened.tsx'
+import { Requests } from './requests.tsx'
 import { heartbeatMs, nextLook, personOf, type Run, sentenceOf } from './run.ts'
 import { RunStatus } from './status.tsx'
 import { Timeline } from './timeline.tsx'
@@ -72,6 +73,7 @@ export function RunDetail({ id, back }: { readonly id: string; readonly back: st
         <>
           <RunFacts run={data} />
           <Timeline run={data} />
+          <Requests run={data} />
           <Happened run={data} />
         </>
       )}
