@@ -141,8 +141,9 @@ function createHttp2Server(onRequest: OnRequest) {
       // Streams have a time of their own.
       if (streamsOf.get(session) === undefined) session.close()
     })
-    // It has no handle before.
-    session.once('connect', () => session.setLocalWindowSize(16 * WINDOW_BYTES))
+    session.once('remoteSettings', () => {
+      if (!session.destroyed) session.setLocalWindowSize(16 * WINDOW_BYTES)
+    })
   })
   const streamsOf = new WeakMap<ServerHttp2Session, number>()
   const listener = (
