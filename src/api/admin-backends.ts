@@ -8,6 +8,7 @@ import {
 import { MAX_COUNTED_OF_BACKEND, MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import * as Field from './shared.ts'
+import { UseRules } from './uses.ts'
 
 /** `/v1/admin/backends` and `/v1/admin/kinds`. */
 const Config = Field.free(
@@ -56,6 +57,13 @@ export const backendRules = {
         '2160h',
       ),
     ),
+  ),
+  uses: Type.Optional(
+    Type.Union([UseRules, Type.Null()], {
+      description:
+        'Where and how its credentials are used, beside what its kind says; null: no more than that. Only the local host and holders of `admin:*` set it to anything else.',
+      examples: [{ allow: [{ methods: ['POST'], path: '/graphql' }] }],
+    }),
   ),
 }
 
@@ -165,6 +173,7 @@ export const Backend = Field.shown('Backend', {
     audience: 'orders-api',
     signing_key: '[redacted]',
   }),
+  uses: Type.Optional(UseRules),
   health: Type.Optional(BackendHealth),
   unended: Type.Optional(
     Type.Object(

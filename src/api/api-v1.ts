@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
+import { Uses, WithUses } from './uses.ts'
 
 /** Group A, `/api/v1`. */
 export const ASKED_SCOPES =
@@ -12,6 +13,7 @@ export const CredentialRequest = Field.sent('CredentialRequest', {
   metadata: Type.Optional(Field.Metadata),
   params: Type.Optional(Field.Params),
   run: Type.Optional(runRef('Id of a run: the credential ends with it.')),
+  uses: WithUses,
 })
 
 export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
@@ -44,6 +46,7 @@ export const IssuedCredential = Field.shown('IssuedCredential', {
   upstream_expires_at: Type.Optional(upstreamExpiresAt),
   fields: Type.Optional(Fields),
   left_out: Type.Optional(LeftOut),
+  uses: Uses,
 })
 
 export const CredentialStatus = Field.oneOf(

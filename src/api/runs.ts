@@ -66,6 +66,16 @@ export const Run = Field.shown('Run', {
     { live: Field.count(`How many have not ended, counted up to ${MAX_COUNTED_OF_AGENT}.`, 2) },
     { description: 'What was issued for it.' },
   ),
+  requests: Type.Optional(
+    Type.Object(
+      {
+        total: Field.count('How many.', 214),
+        refused: Field.count('How many of them were refused.', 2),
+        redacted: Field.count('How often a secret was masked in a reply.', 0),
+      },
+      { description: 'What a proxy has told of its requests; absent: nothing.' },
+    ),
+  ),
 })
 
 export const Beaten = Field.shown('Heartbeat', {

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { ASKED_SCOPES, createdAt, expiresAt, Fields, LeftOut, Secret } from './api-v1.ts'
 import { runRef } from './runs.ts'
 import * as Field from './shared.ts'
+import { Uses, WithUses } from './uses.ts'
 
 /** Group B, `/v1`, as an agent sees it. */
 const backend = Field.text('Name of the backend.', 'orders')
@@ -43,6 +44,7 @@ export const IssueBody = Field.sent('IssueRequest', {
   metadata: Type.Optional(Field.Metadata),
   params: Type.Optional(Field.Params),
   run: Type.Optional(runRef('Id of a run: the credential ends with it.')),
+  uses: WithUses,
 })
 
 export const IssueQuery = Field.closed({
@@ -71,6 +73,7 @@ export const BackendCredential = Field.shown('BackendCredential', {
   ttl: Field.lasts('How long it was requested for.'),
   fields: Type.Optional(Fields),
   left_out: Type.Optional(LeftOut),
+  uses: Uses,
 })
 
 export const SigningKeyQuery = Field.closed({

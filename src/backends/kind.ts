@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import type { Use } from '../domain/use.ts'
 import type { FetchOptions } from '../egress/fetch.ts'
 import type { Network } from '../egress/network.ts'
 
@@ -60,6 +61,11 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
   readonly environment?: Readonly<Record<string, string | { readonly file: string }>>
   /** Which of these variables there are for a configuration, and what they get, where that depends on it. Nothing secret. */
   environmentFor?(config: Static<C>): Readonly<Record<string, string | { readonly file: string }>>
+  /**
+   * Where and how a credential with these scopes is used, for a proxy that holds it (ADR 0070). `scopes`: as granted, relative to
+   * the backend. Pure: it reaches nothing, and nothing secret is in it.
+   */
+  uses?(config: Static<C>, scopes: readonly string[]): readonly Use[]
   /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
   complete?(config: Static<C>): Promise<Static<C>>
   /** A script for the upstream's own administrator, after which Mayfly's login needs few rights. */

@@ -38,6 +38,7 @@ export {
   type ServerEvent,
 } from './events.ts'
 export type { Auth, TokenAnswer, TokenRequest } from './log-in.ts'
+export type { RunEvent, RunEventOptions } from './run-events.ts'
 export type { Call, CallOptions, Reply } from './send.ts'
 export type {
   StreamReply,

@@ -1,7 +1,7 @@
 import type { Authorizer } from './authorize.ts'
 import { MayflyError } from './errors.ts'
 import type { Answer, Route } from './routes.ts'
-import type { Reply } from './send.ts'
+import { pathPart, type Reply } from './send.ts'
 import type { AuditEntry, PageOptions } from './wire.ts'
 
 /** Ten million audit entries; a server that has more is asked with `since` and `until`. */
@@ -18,14 +18,15 @@ interface Page<T> {
 
 type Item<R extends Route> = Answer<R> extends readonly (infer T)[] ? T : never
 
-/** All items of a listing whose pages are arrays, linked by `Link` (RFC 8288). */
+/** All items of a listing whose pages are arrays, linked by `Link` (RFC 8288). `id`: in the path of the route. */
 export function pages<R extends Route>(
   authorizer: Authorizer,
   route: R,
   query: Query,
   options: PageOptions,
+  id?: string,
 ): AsyncGenerator<Item<R>, void, undefined> {
-  return walk<readonly Item<R>[], Item<R>>(authorizer, route, query, options, (reply) => ({
+  return walk<readonly Item<R>[], Item<R>>(authorizer, pathOf(route, id), query, options, (reply) => ({
     items: reply.body,
     cursor: nextCursor(reply.header('link')),
   }))
@@ -36,7 +37,7 @@ export function entryPages(authorizer: Authorizer, query: Query, options: PageOp
   const route = 'GET /api/v1/audit'
   return walk<Answer<typeof route> | undefined, AuditEntry>(
     authorizer,
-    route,
+    pathOf(route),
     query,
     options,
     ({ body }) => ({
@@ -46,9 +47,15 @@ export function entryPages(authorizer: Authorizer, query: Query, options: PageOp
   )
 }
 
+/** `id`: the one part of the path that varies. */
+function pathOf(route: Route, id?: string): string {
+  const path = route.slice('GET '.length)
+  return id === undefined ? path : path.replace(/:\w+/, () => pathPart(id))
+}
+
 async function* walk<B, T>(
   authorizer: Authorizer,
-  route: Route,
+  path: string,
   query: Query,
   { limit, signal }: PageOptions,
   read: (reply: Reply<B>) => Page<T>,
@@ -58,7 +65,7 @@ async function* walk<B, T>(
   do {
     const reply = await authorizer.call<B>({
       method: 'GET',
-      path: route.slice('GET '.length),
+      path,
       query: { ...query, limit, cursor },
       signal,
     })

@@ -1,8 +1,9 @@
 import type { Authorizer } from './authorize.ts'
 import { pages } from './paging.ts'
 import { requestThrough } from './routes.ts'
+import { followRun, type RunEventOptions } from './run-events.ts'
 import type { CallOptions } from './send.ts'
-import type { AnyRunFilter, PageOptions, RunFilter, StartRun } from './wire.ts'
+import type { AnyRunFilter, PageOptions, RequestBatch, RequestFilter, RunFilter, StartRun } from './wire.ts'
 
 /** Runs of the agent: what is issued with one ends with it. Each throws `not_found` for a run of another agent. */
 export function runCalls(authorizer: Authorizer) {
@@ -19,6 +20,14 @@ export function runCalls(authorizer: Authorizer) {
     show: (id: string, options: CallOptions = {}) => request('GET /v1/runs/:id', { id, ...options }),
     /** Newest first. */
     list: (filter: RunFilter = {}, page: PageOptions = {}) => pages(authorizer, 'GET /v1/runs', filter, page),
+    /** Which of its credentials live, over one connection: see `followRun`. */
+    events: (id: string, options: RunEventOptions = {}) => followRun(authorizer, id, options),
+    /** What a proxy did for it. Asks again when the answer is lost: a batch counts once. */
+    record: (id: string, body: RequestBatch, options: CallOptions = {}) =>
+      request('POST /v1/runs/:id/requests', { id, body, retry: 'always', ...options }),
+    /** What a proxy has told of its requests, newest first. */
+    requests: (id: string, filter: RequestFilter = {}, page: PageOptions = {}) =>
+      pages(authorizer, 'GET /v1/runs/:id/requests', filter, page, id),
   }
 }
 
@@ -31,5 +40,8 @@ export function anyRunCalls(authorizer: Authorizer) {
     /** Newest first. */
     list: (filter: AnyRunFilter = {}, page: PageOptions = {}) =>
       pages(authorizer, 'GET /v1/admin/runs', filter, page),
+    /** What a proxy has told of its requests, newest first. */
+    requests: (id: string, filter: RequestFilter = {}, page: PageOptions = {}) =>
+      pages(authorizer, 'GET /v1/admin/runs/:id/requests', filter, page, id),
   }
 }

@@ -8,7 +8,9 @@ import type * as health from '../api/health.ts'
 import type * as live from '../api/live.ts'
 import type * as people from '../api/operators.ts'
 import type * as policies from '../api/policies.ts'
+import type * as runRequests from '../api/run-requests.ts'
 import type * as runs from '../api/runs.ts'
+import type * as uses from '../api/uses.ts'
 import type * as v1 from '../api/v1.ts'
 import type * as wellKnown from '../api/well-known.ts'
 
@@ -79,6 +81,16 @@ export type InvitedOperator = Static<typeof people.InvitedOperator>
 export type ChangeOperator = Sent<Static<typeof people.ChangeOperator>>
 export type StartRun = Sent<Static<typeof runs.StartRun>>
 export type Run = Static<typeof runs.Run>
+export type RunState = Static<typeof runRequests.RunState>
+export type RunAlive = Static<typeof runRequests.RunAlive>
+export type RequestBatch = Sent<Static<typeof runRequests.RequestBatch>>
+export type RequestLine = Static<typeof runRequests.RequestLine>
+export type RecordedRequest = Static<typeof runRequests.RecordedRequest>
+export type Use = Static<typeof uses.Use>
+export type HttpUse = Static<typeof uses.HttpUse>
+export type DatabaseUse = Static<typeof uses.DatabaseUse>
+export type Place = Static<typeof uses.Place>
+export type UseRules = Static<typeof uses.UseRules>
 export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 
 /** The query of a listing, without its page. */
@@ -90,6 +102,7 @@ export type EventFilter = Filter<Static<typeof live.EventsQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
 export type RunFilter = Filter<Static<typeof runs.RunQuery>>
 export type AnyRunFilter = Filter<Static<typeof runs.AnyRunQuery>>
+export type RequestFilter = Filter<Static<typeof runRequests.RequestQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 
 /** The client reads a listing page by page. `limit`: items a page, 1 to 1000. */

@@ -20,6 +20,8 @@ export const ACTION_MEANING = {
     'A run began: what is issued for it ends with it. `details` has its purpose and its heartbeat.',
   'run.ended':
     'A run ended, with all its credentials; `details.reason` is `completed`, `missed_heartbeat`, `ended_by` (an administrator), `agent_ended` or `expired`.',
+  'placeholder.misused':
+    'A proxy refused a request of a run in which a placeholder stood where it must not; `details` has the authority, the placeholder and the method.',
   'agent.created': 'An agent was created.',
   'agent.deleted':
     'An agent was deleted, with all its credentials; `details.reason` if nobody asked for it: `uncollected`, or `untrusted`, where the entry that it came under is gone from the configuration, or `logged_out`, where its last keyless login ended.',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import * as requests from '../run-requests.ts'
 import * as run from '../runs.ts'
 import { optionalBody } from '../shared.ts'
 import { admin, agent, leadsTo, type Route } from './route.ts'
@@ -53,6 +54,43 @@ export const RUNS = {
     replies: { 200: run.Beaten },
     errors: ['not_found', 'gone'],
   },
+  'GET /v1/runs/:id/events': {
+    ...agent(),
+    limits: '1,000 streams of one agent, 2,000 of one node',
+    id: 'followRun',
+    tags: ['runs'],
+    summary: 'Which credentials of my run live, as server-sent events',
+    description:
+      '`event: state` comes first, and again whenever a credential has ended or been added, or the run has ended; its `data` is a `RunState`. `event: alive` comes at least every 5 seconds or every heartbeat, whichever is less, as long as the server can tell. When the run has ended, a last `state` says so and the stream ends; it ends with the token, too. There is nothing to resume: a new stream begins with the state.',
+    params: run.RunId,
+    replies: { 200: Type.String() },
+    produces: ['text/event-stream'],
+    errors: ['not_found', 'rate_limited'],
+  },
+  'POST /v1/runs/:id/requests': {
+    ...agent('placeholder.misused'),
+    ofRun: true,
+    limits: '20 batches a second of one agent; 1,000,000 lines of a run are kept',
+    id: 'recordRequests',
+    tags: ['runs'],
+    summary: 'What a proxy has done for my run',
+    description:
+      'Of a run that lives, or that ended in the last minute. A line with the decision `misused` is an entry of the audit, too; of one batch at most 20 are. Lines beyond those that are kept are counted.',
+    params: run.RunId,
+    body: requests.RequestBatch,
+    replies: { 204: Type.Null() },
+    errors: ['not_found', 'gone', 'rate_limited', 'audit_unavailable'],
+  },
+  'GET /v1/runs/:id/requests': {
+    ...agent(),
+    id: 'listRunRequests',
+    tags: ['runs'],
+    summary: 'The requests of my run that a proxy has told of, newest first',
+    params: run.RunId,
+    query: requests.RequestQuery,
+    replies: { 200: Type.Array(requests.RecordedRequest) },
+    errors: ['not_found'],
+  },
   'DELETE /v1/runs/:id': {
     ...agent('run.ended'),
     ofRun: true,
@@ -79,6 +117,15 @@ export const RUNS = {
     replies: { 200: run.Run },
     errors: ['not_found'],
     links: any('id'),
+  },
+  'GET /v1/admin/runs/:id/requests': {
+    ...ofRuns('admin:agents:read'),
+    id: 'listAnyRunRequests',
+    summary: 'The requests of a run that a proxy has told of, newest first',
+    params: run.RunId,
+    query: requests.RequestQuery,
+    replies: { 200: Type.Array(requests.RecordedRequest) },
+    errors: ['not_found'],
   },
   'DELETE /v1/admin/runs/:id': {
     ...ofRuns('admin:agents:write', 'run.ended'),

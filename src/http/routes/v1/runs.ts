@@ -4,6 +4,7 @@ import { listOwnRuns, listRuns, type RunView, readOwnRun, readRun } from '../../
 import { startRun } from '../../../core/runs/start-run.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { formatDuration } from '../../../domain/duration.ts'
+import { Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { linked } from '../paging.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
@@ -33,6 +34,10 @@ function ownRunRoutes(http: Http): void {
     return dead instanceof Promise ? dead.then(presentBeat) : presentBeat(dead)
   })
 
+  addRoute(http, 'GET /v1/runs/:id/events', () => soon())
+  addRoute(http, 'POST /v1/runs/:id/requests', () => soon())
+  addRoute(http, 'GET /v1/runs/:id/requests', () => soon())
+
   addRoute(http, 'DELETE /v1/runs/:id', async ({ actor, params }) => {
     await completeRun(core, actor, params.id)
   })
@@ -48,9 +53,15 @@ function adminRunRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/admin/runs/:id', async ({ params }) => present(await readRun(core, params.id)))
 
+  addRoute(http, 'GET /v1/admin/runs/:id/requests', () => soon())
+
   addRoute(http, 'DELETE /v1/admin/runs/:id', async ({ actor, params }) => {
     await endRun(core, actor, params.id)
   })
+}
+
+const soon = () => {
+  throw new Problem('not_found')
 }
 
 const presentBeat = (deadAt: number) => ({ dead_at: timestamp(deadAt) })
