@@ -22,6 +22,8 @@ export interface Live {
   readonly credentialId: string
   /** By field; `''` is the one value. Never logged, never recorded. */
   readonly secrets: ReadonlyMap<string, string>
+  /** The fields that are not secret: `username`, `host`. One that was renewed may have another `username`. */
+  readonly open: ReadonlyMap<string, string>
   readonly expiresAt: number
 }
 
