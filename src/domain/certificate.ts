@@ -27,14 +27,19 @@ export function extension(id: string, isCritical: boolean, value: Uint8Array): U
 export const basicConstraints = (isAuthority: boolean) =>
   extension('551d13', true, der(SEQUENCE, isAuthority ? TRUE : []))
 
+/** The same for an authority that signs no further ones. */
+export const lastAuthority = () => extension('551d13', true, der(SEQUENCE, TRUE, der(INTEGER, [0])))
+
 /** RFC 5280 §4.2.1.3, as the bits of its BIT STRING. */
 export const keyUsage = (unused: number, bits: number) =>
   extension('551d0f', true, der(BIT_STRING, [unused, bits]))
 
-interface SelfSigned {
+interface Certificate {
   /** 16 random bytes. */
   readonly serial: Uint8Array
   readonly commonName: string
+  /** Common name of the authority that signs it; absent: it is signed by its own key. */
+  readonly issuer?: string
   /** Epoch ms. */
   readonly from: number
   readonly to: number
@@ -44,17 +49,20 @@ interface SelfSigned {
   readonly extensions: readonly Uint8Array[]
 }
 
-/** The part of a self-signed certificate that its key signs (RFC 5280 §4.1.2). */
-export function certificateBody(of: SelfSigned): Uint8Array {
-  const { algorithm, publicKey } = of
+const nameOf = (commonName: string) =>
+  der(SEQUENCE, der(SET, der(SEQUENCE, oid('550403'), der(UTF8_STRING, ascii(commonName)))))
+
+/** The part of a certificate that a key signs (RFC 5280 §4.1.2). */
+export function certificateBody(of: Certificate): Uint8Array {
+  const { algorithm, publicKey, commonName, issuer = commonName } = of
   const [first = 0, ...others] = of.serial
-  const name = der(SEQUENCE, der(SET, der(SEQUENCE, oid('550403'), der(UTF8_STRING, ascii(of.commonName)))))
+  const validity = der(SEQUENCE, derTime(of.from), derTime(of.to))
   return der(
     SEQUENCE,
     der(0xa0, der(INTEGER, [2])),
     // Positive, and without a leading zero byte (RFC 5280 §4.1.2.2).
     der(INTEGER, [(first & 0x7f) | 0x40, ...others]),
-    ...[algorithm, name, der(SEQUENCE, derTime(of.from), derTime(of.to)), name, publicKey],
+    ...[algorithm, nameOf(issuer), validity, nameOf(commonName), publicKey],
     der(0xa3, der(SEQUENCE, ...of.extensions)),
   )
 }
