@@ -1,5 +1,5 @@
 import type { HeldCredential } from '../session/held-credential.ts'
-import { fieldOf, isLastingField } from './credential-field.ts'
+import { fieldOf } from './credential-field.ts'
 
 /** One field of a credential, or text that contains fields. */
 export interface Template {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
+import { isOpenField } from '../../domain/open-fields.ts'
 import { CliError } from '../frame/failure.ts'
-import { hasField, isOpenField } from '../project-file/credential-field.ts'
+import { hasField } from '../project-file/credential-field.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import { fieldsOf, fill, isLasting } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
