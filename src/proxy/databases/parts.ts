@@ -1,0 +1,79 @@
+import type { Socket } from 'node:net'
+import type { Ends } from '../../domain/network/socket-table.ts'
+import type { DatabaseUse } from '../../domain/use.ts'
+import type { Resolver } from '../../egress/resolver.ts'
+import type { Cuts, Held, Live, ProxyLog, Recorder } from '../types.ts'
+
+export interface DatabaseParts {
+  readonly held: Held
+  readonly use: DatabaseUse
+  /** Absolute, mode 0700, short: the path of a Unix socket has at most 107 bytes. Several databases may share it. */
+  readonly directory: string
+  readonly cuts: Pick<Cuts, 'track'>
+  readonly recorder: Recorder
+  readonly resolver: Pick<Resolver, 'addresses'>
+  /** See `createPeerUids`. */
+  readonly peerUids: (socket: Ends) => number | undefined | Promise<number | undefined>
+  /** Whose connections to the port are accepted. `any`: where the network namespace is the border. Default: our own. */
+  readonly uids?: readonly number[] | 'any'
+  /** Whether Mayfly is reached over loopback: only then may an upstream have a loopback address. */
+  readonly isLocal: boolean
+  readonly log: ProxyLog
+  /** Epoch ms. */
+  readonly now?: () => number
+  /** Connections at the same time. */
+  readonly most?: number
+  readonly times?: Partial<Times>
+}
+
+export interface Times {
+  /** For the child to say who it is. */
+  readonly loginMs: number
+  /** For the upstream to connect, and to accept the login. */
+  readonly upstreamMs: number
+  /** How long the upstream may be silent once the child has sent its last byte. */
+  readonly lingerMs: number
+}
+
+/** Where the child finds the database. */
+export interface OpenedDatabase {
+  /** The directory of the socket (PostgreSQL), `localhost` (MySQL: its libraries take the socket then) or 127.0.0.1 (Redis). */
+  readonly host: string
+  /** Of the socket's name (PostgreSQL), else the port on 127.0.0.1. */
+  readonly port: number
+  readonly socket: string
+  /** Always on 127.0.0.1, for clients that cannot use the socket. It asks for the password. */
+  readonly tcpPort: number
+  /** The placeholder. The port asks for it, the socket does not. */
+  readonly password: string
+  /** What stands in the credential that the child gets, by field; `url` names the port. */
+  readonly fields: Readonly<Record<string, string | number>>
+  readonly variables: Readonly<Record<string, string>>
+  /** Ends its listeners and every connection. */
+  close(): Promise<void>
+}
+
+/** One connection of the child, from its first byte to its end. */
+export interface Visit {
+  readonly child: Socket
+  /** It came over the port, and has to show the placeholder. */
+  readonly provesItself: boolean
+  readonly placeholder: string
+  readonly use: DatabaseUse
+  readonly times: Times
+  /** The credential for this connection, from now on tracked by it. Throws `Refusal`. */
+  admit(): Live
+  /** A connection to the checked address. Throws `Refusal`. `givesLogin`: what is sent shows the login to whoever listens. */
+  connect(options: { readonly givesLogin: boolean }): Promise<Socket>
+  /** TLS over it, as the use says. Throws `Refusal`. */
+  secure(raw: Socket): Promise<Socket>
+  /** Copies in both directions until both have ended. `toUpstream` may change what the child sends, or throw `Refusal`. */
+  join(upstream: Socket, options?: JoinOptions): Promise<void>
+}
+
+export interface JoinOptions {
+  readonly toUpstream?: (chunk: Buffer) => readonly Buffer[]
+}
+
+/** Talks to the child in its own language, errors before the login included. Throws `Refusal` only to have it recorded. */
+export type Protocol = (visit: Visit) => Promise<void>
