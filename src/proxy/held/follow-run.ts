@@ -54,7 +54,11 @@ export function followRun(options: FollowRunOptions, signal: AbortSignal): Promi
 }
 
 /** Returns whether the run has ended. */
-async function followOnce(options: FollowRunOptions, signal: AbortSignal, onFirst: () => void): Promise<boolean> {
+async function followOnce(
+  options: FollowRunOptions,
+  signal: AbortSignal,
+  onFirst: () => void,
+): Promise<boolean> {
   const { runs, id, sign, onState, onAlive } = options
   const connection = new AbortController()
   const events = runs.events(id, { signal: AbortSignal.any([signal, connection.signal]) })

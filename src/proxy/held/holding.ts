@@ -53,7 +53,10 @@ const DRIFT_SHARE = 0.001
 const LEAST_DRIFT_MS = 5_000
 
 const unusable = (state: Unusable['state'], why: string): Unusable => ({ state, why })
-const UNSURE = unusable('unsure', 'The server has not been heard for too long, so the credential may have ended.')
+const UNSURE = unusable(
+  'unsure',
+  'The server has not been heard for too long, so the credential may have ended.',
+)
 const EXPIRED = unusable('unsure', 'The credential has expired, and no new one could be had yet.')
 
 export function createHolding(options: HoldingOptions): Holding {

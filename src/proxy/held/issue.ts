@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { IssuedCredential, IssueRequest } from '../../client/wire.ts'
-import { isOpenField } from '../../domain/open-field.ts'
+import { splitCredential } from '../../domain/secret-fields.ts'
 import type { Use } from '../../domain/use.ts'
 import { ProxyFailure } from '../failure.ts'
 import type { Live } from '../types.ts'
@@ -30,36 +30,14 @@ export async function issueFor(
   const { token, backend } = credential
   const lifeMs = Date.parse(credential.expires_at) - Date.parse(credential.created_at)
   if (token === undefined || !(lifeMs > 0)) throw useless(backend)
-  const { secrets, open } = partsOf({ ...credential, token })
+  const uses = readUses(backend, credential.uses)
+  const { secrets, open } = splitCredential(credential, uses)
   return {
     credential: { ...credential, token },
-    uses: readUses(backend, credential.uses),
+    uses,
     live: { state: 'live', credentialId: credential.id, secrets, open, expiresAt: askedAt + lifeMs },
     lifeMs,
     age,
-  }
-}
-
-/** The one value is `''`. Where it is only the JSON text of the fields, it is none of its own. */
-export function partsOf({ token, fields = {} }: Pick<Issued['credential'], 'token' | 'fields'>): {
-  readonly secrets: ReadonlyMap<string, string>
-  readonly open: ReadonlyMap<string, string>
-} {
-  const secrets = new Map<string, string>()
-  const open = new Map<string, string>()
-  if (!isTextOf(token, fields)) secrets.set('', token)
-  for (const [name, value] of Object.entries(fields))
-    (isOpenField(name) ? open : secrets).set(name, String(value))
-  return { secrets, open }
-}
-
-function isTextOf(token: string, fields: Readonly<Record<string, unknown>>): boolean {
-  if (Object.keys(fields).length === 0 || !token.startsWith('{')) return false
-  try {
-    const parsed = JSON.parse(token) as Record<string, unknown>
-    return Object.entries(fields).every(([name, value]) => parsed[name] === value)
-  } catch {
-    return false
   }
 }
 

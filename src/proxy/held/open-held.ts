@@ -30,7 +30,7 @@ export interface HeldOptions {
   readonly clocks: Clocks
   readonly log: ProxyLog
   /** A value in the form of this field, and never the same twice. */
-  placeholderFor(type: string, field: string): string
+  placeholderFor(type: string, field: string, secret: string): string
   /** Nothing new may be served for another reason, which this says. */
   whyUnsure(): string | undefined
   /** The server has ended the run: `completed`, `missed_heartbeat`, …; null: it does not say. */
@@ -56,24 +56,49 @@ const TICK_MS = 200
  * the run then ends what was issued.
  */
 export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
-  const { client, run, requests, clocks, log } = options
+  const { client, run, requests, clocks } = options
+  const life = beginLife(options)
+  const { holdings, signal, cuts, sign, endAll } = life
+  const issued: Issued['credential'][] = []
+  const issue = async (request: IssueRequest) => {
+    const one = await issueFor(client, { ...request, run: run.id }, clocks, signal)
+    issued.push(one.credential)
+    return one
+  }
+  try {
+    const states = compareStates(holdings, life.onEnded)
+    await followRun({ ...states, runs: client.runs, id: run.id, sign, clocks }, signal)
+    holdings.push(...(await allOf(requests.map((one) => hold(options, life, one, issue)))))
+  } catch (error) {
+    life.close()
+    throw error
+  }
+  for (const [index, holding] of holdings.entries()) {
+    const request = requests[index]?.request
+    if (request !== undefined) keep(holding, () => issue(request), life, options.log)
+  }
+  return { held: holdings, cuts, beaten: sign.beaten, endAll, issued: () => issued, close: life.close }
+}
+
+type Life = ReturnType<typeof beginLife>
+
+/** What all credentials of the run share: whether they may be used, and their end. */
+function beginLife({ client, run, clocks, log, onRunEnded, whyUnsure }: HeldOptions) {
   const over = new AbortController()
   const { signal } = over
   const cuts = createCuts()
   const sign = createSignOfLife(clocks, run.heartbeatMs, run.beats)
   const ends = createEnds({ client, log, signal })
-  const issued: Issued['credential'][] = []
   const holdings: Holding[] = []
-  let whyOver: string | undefined
-
-  const endAll = (why: string) => {
-    whyOver ??= why
-    for (const holding of holdings) holding.end(why)
+  let why: string | undefined
+  const endAll = (text: string) => {
+    why ??= text
+    for (const holding of holdings) holding.end(text)
     cuts.hold()
   }
   const tick = setInterval(() => {
     for (const holding of holdings) holding.expire()
-    if (whyOver !== undefined || !sign.isBeating()) cuts.hold()
+    if (why !== undefined || !sign.isBeating()) cuts.hold()
     else cuts.lift()
   }, TICK_MS)
   const close = () => {
@@ -81,57 +106,44 @@ export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
     over.abort(new Error('closed'))
     endAll('The proxy ends.')
   }
-  const issue = async (request: IssueRequest) => {
-    const one = await issueFor(client, { ...request, run: run.id }, clocks, signal)
-    issued.push(one.credential)
-    return one
-  }
-  const hold = async ({ name, request }: HeldRequest) => {
-    const [first, { type }] = await Promise.all([issue(request), client.backend(request.backend, { signal })])
-    const placeholders = placeholdersFor(first.live.secrets, (field) => options.placeholderFor(type, field))
-    const { whyUnsure } = options
-    const over = { whyOver: () => whyOver, whyUnsure }
-    return createHolding({ name, type, first, placeholders, cuts, sign, ...over, ...ends })
-  }
-  const keep = (holding: Holding, request: IssueRequest) => {
-    ends.confirm(holding, holding.first.live.credentialId)
-    const renewing = keepRenewed(
-      holding,
-      {
-        log,
-        issue: () => issue(request),
-        mayRenew: () => ends.mayRenew(holding),
-        discard: ({ live }) => ends.revoke(live.credentialId),
-        onRenewed: (next) => {
-          holding.renew(next)
-          ends.confirm(holding, next.live.credentialId)
-        },
-      },
-      signal,
-    )
-    // The signal ends it.
-    renewing.catch(() => {})
-  }
-
-  try {
-    const states = compareStates(holdings, onEnded)
-    await followRun({ ...states, runs: client.runs, id: run.id, sign, clocks }, signal)
-    holdings.push(...(await allOf(requests.map(hold))))
-  } catch (error) {
-    close()
-    throw error
-  }
-  for (const [index, { request }] of requests.entries()) {
-    const holding = holdings[index]
-    if (holding !== undefined) keep(holding, request)
-  }
-  return { held: holdings, cuts, beaten: sign.beaten, endAll, issued: () => issued, close }
-
-  function onEnded(reason: string | null): void {
-    if (whyOver !== undefined) return
+  const onEnded = (reason: string | null) => {
+    if (why !== undefined) return
     endAll('The run has ended.')
-    options.onRunEnded(reason)
+    onRunEnded(reason)
   }
+  return { signal, cuts, sign, ends, holdings, whyOver: () => why, whyUnsure, endAll, onEnded, close }
+}
+
+async function hold(
+  { client, placeholderFor }: HeldOptions,
+  { signal, ends, ...life }: Life,
+  { name, request }: HeldRequest,
+  issue: (request: IssueRequest) => Promise<Issued>,
+): Promise<Holding> {
+  const [first, { type }] = await allOf([issue(request), client.backend(request.backend, { signal })])
+  const { secrets } = first.live
+  const placeholders = placeholdersFor(secrets, (field, secret) => placeholderFor(type, field, secret))
+  return createHolding({ ...life, ...ends, name, type, first, placeholders })
+}
+
+function keep(holding: Holding, issue: () => Promise<Issued>, { ends, signal }: Life, log: ProxyLog): void {
+  ends.confirm(holding, holding.first.live.credentialId)
+  const renewing = keepRenewed(
+    holding,
+    {
+      log,
+      issue,
+      mayRenew: () => ends.mayRenew(holding),
+      discard: ({ live }) => ends.revoke(live.credentialId),
+      onRenewed: (next) => {
+        holding.renew(next)
+        ends.confirm(holding, next.live.credentialId)
+      },
+    },
+    signal,
+  )
+  // The signal ends it.
+  renewing.catch(() => {})
 }
 
 /** What the server says over the events of the run, for all that is held. */
@@ -152,10 +164,10 @@ function compareStates(holdings: readonly Holding[], onEnded: (reason: string | 
 }
 
 /** All of them, or the first error once none is under way. */
-async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(work)
-  return results.map((one) => {
-    if (one.status === 'rejected') throw one.reason
-    return one.value
-  })
+async function allOf<const T extends readonly Promise<unknown>[]>(
+  work: T,
+): Promise<{ -readonly [At in keyof T]: Awaited<T[At]> }> {
+  const failed = (await Promise.allSettled(work)).find((one) => one.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return Promise.all(work)
 }

@@ -18,7 +18,9 @@ function readUse(use: WireUse): Use {
   return use.protocol === 'http' ? { ...use, places: use.places.map(readPlace) } : use
 }
 
-function readPlace(place: Extract<WireUse, { protocol: 'http' }>['places'][number]): HttpUse['places'][number] {
+function readPlace(
+  place: Extract<WireUse, { protocol: 'http' }>['places'][number],
+): HttpUse['places'][number] {
   if (place.in === 'body') {
     const { max_bytes: maxBytes, ...rest } = place
     return { ...rest, maxBytes } satisfies Place

@@ -26,13 +26,18 @@ const RETRY_EXPIRED_MS = 2_000
 const LOOK_MS = 5_000
 
 /** Renews a credential before it expires, until it may not be renewed or the signal aborts, which rejects. */
-export async function keepRenewed(holding: Holding, options: RenewOptions, signal: AbortSignal): Promise<void> {
+export async function keepRenewed(
+  holding: Holding,
+  options: RenewOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { issue, mayRenew, discard, onRenewed, log } = options
   let last = holding.first
   let isReported = false
   for (;;) {
     const due = Math.max(last.lifeMs * RENEW_AT, LEAST_INTERVAL_MS)
-    for (let left = due - last.age(); left > 0; left = due - last.age()) await pause(Math.min(left, LOOK_MS), signal)
+    for (let left = due - last.age(); left > 0; left = due - last.age())
+      await pause(Math.min(left, LOOK_MS), signal)
     for (;;) {
       if (!(await mayRenew())) return
       try {
@@ -45,7 +50,8 @@ export async function keepRenewed(holding: Holding, options: RenewOptions, signa
         break
       } catch (error) {
         signal.throwIfAborted()
-        if (!isReported) log.warn(`the credential of ${holding.name} could not be renewed yet: ${wordsOf(error)} Retrying.`)
+        if (!isReported)
+          log.warn(`the credential of ${holding.name} could not be renewed yet: ${wordsOf(error)} Retrying.`)
         isReported = true
         await pause(retryAfter(error, last), signal)
       }
@@ -63,6 +69,7 @@ function retryAfter(error: unknown, { lifeMs, age }: Issued): number {
 
 /** Messages of the client never hold a secret; others might. */
 function wordsOf(error: unknown): string {
-  const isKnown = error instanceof Error && ['MayflyError', 'UnreachableError', 'ProxyFailure'].includes(error.name)
+  const isKnown =
+    error instanceof Error && ['MayflyError', 'UnreachableError', 'ProxyFailure'].includes(error.name)
   return isKnown ? error.message : 'something unforeseen failed.'
 }

@@ -94,7 +94,8 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
       count.redacted += line.redacted
       if (line.decision === 'refused' || line.decision === 'misused') count.refused += 1
       if (line.decision === 'misused') count.misused += 1
-      if (over.signal.aborted || waiting.length >= MOST_LINES) return lose(1, 'the server does not take them.')
+      if (over.signal.aborted || waiting.length >= MOST_LINES)
+        return lose(1, 'the server does not take them.')
       waiting.push(lineOnWire(line))
       oldestSince ??= monotonic()
       if (waiting.length >= MAX_LINES) void send()

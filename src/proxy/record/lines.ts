@@ -9,6 +9,7 @@ export interface WireLine {
 }
 
 export { MAX_LINES }
+
 /** The server takes 64 KiB, with what stands around the lines. */
 const MAX_BATCH_BYTES = 60_000
 
@@ -46,11 +47,12 @@ export function takeBatch(lines: readonly WireLine[]): { readonly batch: Line[];
 }
 
 /** Methods, authorities and paths come from the child: the server takes no control characters. */
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/g
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\ufeff]/gu
 
 function textOf(text: string | null, most: number): string | null {
   if (text === null || text === '') return null
   return text.toWellFormed().replace(UNPRINTABLE, '\ufffd').slice(0, most).toWellFormed()
 }
 
-const amount = (value: number) => (Number.isFinite(value) ? Math.max(0, Math.min(Math.round(value), Number.MAX_SAFE_INTEGER)) : 0)
+const amount = (value: number) =>
+  Number.isFinite(value) ? Math.max(0, Math.min(Math.round(value), Number.MAX_SAFE_INTEGER)) : 0
