@@ -1,3 +1,4 @@
+import { isLastingField } from '../../domain/open-fields.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { fieldOf } from './credential-field.ts'
 

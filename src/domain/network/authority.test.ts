@@ -80,10 +80,10 @@ const HOSTILE = [
     '1.2.3.4.5',
   ],
   ...[
-    '0x',
     '0xzz.1',
-    'xn--',
-    'xn--a',
+    'a.0x',
+    'a.1',
+    'a.9b',
     `${'a'.repeat(64)}.example`,
     `${'a.'.repeat(127)}a`,
     '\ud800',

@@ -11,7 +11,7 @@ export type Scheme = keyof typeof DEFAULT_PORTS
 
 const LONGEST_HOST = 253
 /** What needs no parser: in lower case, and at its end no number, which could be an address of IPv4 in disguise. */
-const PLAIN_NAME = /^[a-z0-9_](?:[a-z0-9_.-]*\.)?[a-z][a-z0-9-]*$|^[a-z][a-z0-9-]*$/
+const PLAIN_NAME = /^(?:[a-z0-9_][a-z0-9_.-]*\.)?[a-z][a-z0-9_-]*$/
 const IPV4 = /^(?:\d{1,3}\.){3}\d{1,3}$/
 const PARTS = /^(\[[0-9a-f:.]{2,45}\]|[^\s:/?#@\\%[\]]+)(?::([0-9]{1,5}))?$/i
 

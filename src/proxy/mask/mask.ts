@@ -18,8 +18,13 @@ export interface BodyMask {
   end(): Buffer
 }
 
-/** `sent`: texts that hold secrets as they were sent, as the pair of Basic (`Applied.sent`). */
-export function createMask(_secrets: Iterable<string>, _sent: readonly string[] = []): Mask {
+export interface MaskOf {
+  /** For one reply. */
+  mask(): Mask
+}
+
+/** Once for each `Live`: the tables are shared by all its replies. */
+export function createMasks(_secrets: Iterable<string>): MaskOf {
   throw new Error('not built')
 }
 

@@ -32,8 +32,8 @@ export interface Known {
 /** A placeholder that stands in a request. */
 export interface Placeholder {
   readonly held: Held
-  /** `''` is the one value. */
-  readonly field: string
+  /** `''` is the one value. Several, where fields of one credential have one value. */
+  readonly fields: readonly string[]
   /** For the record: `<held>.<field>`, or `<held>`. Never its value. */
   readonly name: string
 }
@@ -47,8 +47,6 @@ export interface Applied {
    * authority. `Content-Length` is there if it was sent, `Transfer-Encoding` never is.
    */
   readonly headers: readonly Header[]
-  /** Texts that hold secrets, as they stand in the request: for the mask, beside the secrets. */
-  readonly sent: readonly string[]
 }
 
 interface Allowed extends Known {
