@@ -70,7 +70,7 @@ export default {
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
-      '^src/(domain/|egress/network\\.ts$|backends/(account-name|assertion|define-kind|fields|issued|json-api|kind|named-scopes|server-fields)\\.ts$|backends/$1/)',
+      '^src/(domain/|egress/network\\.ts$|backends/(account-name|assertion|define-kind|fields|issued|json-api|kind|named-scopes|server-fields|uses)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|egress|backends)/'),
     allow(

@@ -65,6 +65,8 @@ export interface Rule {
   readonly path: string
   /** `%2F` and `//` are permitted, as part of one segment: `@scope%2Fname` of npm. */
   readonly slashes?: boolean
+  /** Of an `allow`: upper and lower case are the same upstream. A `deny` is always compared so. */
+  readonly caseless?: boolean
   /** An administrator named it on the backend: looked at before those of the kind. */
   readonly named?: boolean
 }

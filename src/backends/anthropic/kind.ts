@@ -8,6 +8,7 @@ import { endingAt } from '../issued.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { matches, oneMatch } from '../named-scopes.ts'
+import { usesOf } from './uses.ts'
 
 const NAME = 'Anthropic'
 /**
@@ -100,6 +101,7 @@ export const anthropic = defineKind({
     // Where the token comes from this variable, no client sends the header, and the API refuses a token of OAuth without it.
     ANTHROPIC_CUSTOM_HEADERS: 'anthropic-beta: oauth-2025-04-20',
   },
+  uses: usesOf,
   validate: requireConsistent,
   open: openAnthropic,
 })

@@ -6,6 +6,7 @@ import { rotationOf } from './access-keys.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { canGive, isAwsScope, sessionPolicy } from './scopes.ts'
 import { assumeRole, LONGEST_S, SHORTEST_S, tryRole } from './sts.ts'
+import { usesOf } from './uses.ts'
 
 /** Sessions of one IAM role, narrowed by a session policy. STS cannot end one session. */
 export const aws = defineKind({
@@ -39,6 +40,7 @@ export const aws = defineKind({
     AWS_REGION: '{region}',
     AWS_DEFAULT_REGION: '{region}',
   },
+  uses: usesOf,
   validate: requireConsistent,
   open,
 })

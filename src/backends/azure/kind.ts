@@ -5,6 +5,7 @@ import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { matches, oneMatch } from '../named-scopes.ts'
 import { takeToken } from './client.ts'
 import { type Config, config, type Login, requireConsistent } from './config.ts'
+import { usesOf } from './uses.ts'
 
 const NAMED = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,140}\*?$/
 
@@ -33,6 +34,7 @@ export const azure = defineKind({
       'One of the resources of the backend: a host name such as management.azure.com or vault.azure.net, api/NAME, or an id. ' +
       'A token is for one resource; the roles of the application limit it further.',
   },
+  uses: usesOf,
   validate: requireConsistent,
   open: openAzure,
 })

@@ -5,6 +5,7 @@ import { endingAt } from '../issued.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { createClient } from './client.ts'
 import { type Config, config, requireConsistent, type ServiceAccountKey } from './config.ts'
+import { usesOf } from './uses.ts'
 
 const NAMED = /^[a-z][a-z0-9._/-]{0,127}$/
 const MAX_TTL_MS = 12 * 3_600_000
@@ -35,6 +36,7 @@ export const gcp = defineKind({
       '* is those of the backend. The IAM roles of the service account limit each.',
   },
   environment: { CLOUDSDK_AUTH_ACCESS_TOKEN: '{secret}', GOOGLE_OAUTH_ACCESS_TOKEN: '{secret}' },
+  uses: usesOf,
   validate: requireConsistent,
   open: openGcp,
 })

@@ -7,6 +7,7 @@ import { createClient, type GitHub, type Installation, type Token, type TokenPla
 import { type Config, config, enterpriseHost, type Params, params, requireConsistent } from './config.ts'
 import { accountOf, canGive, parseWishes, planToken, rank } from './plan.ts'
 import { isLevel, PERMISSIONS, parseScope, SCOPE_FORMS, SCOPE_HELP } from './scopes.ts'
+import { usesOf } from './uses.ts'
 
 const VARIABLES = { GITHUB_TOKEN: '{secret}', GH_TOKEN: '{secret}' }
 /** What gh reads for any host but github.com (`gh help environment`). */
@@ -40,6 +41,7 @@ export const github = defineKind({
     const host = enterpriseHost(base_url)
     return host === undefined ? VARIABLES : { ...VARIABLES, ...ENTERPRISE_VARIABLES, GH_HOST: host }
   },
+  uses: usesOf,
   validate: requireConsistent,
   open: openGitHub,
 })

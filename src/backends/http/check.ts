@@ -6,7 +6,7 @@ import { isScope } from '../../domain/scope.ts'
 import { type Recipe, RecipeSchema } from './schema.ts'
 import { createGrammar, partsOf } from './scopes.ts'
 import { hasStrayBrace, isPointer, namesIn } from './template.ts'
-import { forEachTemplate, type Use } from './uses.ts'
+import { forEachTemplate, type Place } from './templates-in.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -243,7 +243,7 @@ function checkTemplates(recipe: Recipe, report: Report): void {
   const placeForm = scopes.places === undefined ? undefined : fields[scopes.places]?.form
   const places = placeForm === undefined ? [] : partsOf(placeForm)
   const results = issue.secret === undefined ? Object.keys(issue.fields ?? {}) : ['secret']
-  const known: Record<Use['within'], readonly string[]> = {
+  const known: Record<Place['within'], readonly string[]> = {
     auth: [...Object.keys(fields), 'base_url'],
     issue: [...open, ...granted, ...ISSUE_VARIABLES],
     revoke: [...open, 'name', ...Object.keys(issue.handle ?? {})],

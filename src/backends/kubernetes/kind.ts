@@ -7,6 +7,7 @@ import { notUnderstood, textIn } from '../json-api.ts'
 import type { Handle, Host, Issued, IssueRequest, ListedPage } from '../kind.ts'
 import { type Client, createClient, ROLE_BINDINGS, SERVICE_ACCOUNTS } from './client.ts'
 import { type Config, config, type Grant, grantsOf, isValid, requireConsistent } from './config.ts'
+import { usesOf } from './uses.ts'
 
 /** Names upstream take no underscore ("Object Names and IDs", RFC 1123 label names). */
 const PREFIX = 'mf-'
@@ -42,6 +43,7 @@ export const kubernetes = defineKind({
       'Without a role it is all roles of the backend; * is all namespaces.',
   },
   environment: { KUBECONFIG: { file: '{kubeconfig}' } },
+  uses: usesOf,
   validate: requireConsistent,
   open: openKubernetes,
 })

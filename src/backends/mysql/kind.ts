@@ -3,6 +3,7 @@ import { denied, misconfigured } from '../../domain/backend-error.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Host, Issued } from '../kind.ts'
 import { requireTls } from '../server-fields.ts'
+import { databaseUse } from '../uses.ts'
 import {
   accounts,
   BLIND,
@@ -50,6 +51,8 @@ export const mysql = defineKind({
     MYSQL_USER: '{username}',
     MYSQL_DATABASE: '{database}',
   },
+  uses: (settings, scopes) =>
+    databaseUse('mysql', settings, [...new Set(planGrants(settings, scopes).map(({ database }) => database))]),
   validate: requireTls,
   open: openMysql,
 })

@@ -4,11 +4,12 @@ import { isScope } from '../../domain/scope.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Host, ListedPage, Rotation } from '../kind.ts'
+import { databaseUse } from '../uses.ts'
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { replyOf } from './invoke.ts'
 import { issueRole } from './issue.ts'
-import { canGrant } from './plan.ts'
+import { canGrant, planGroups } from './plan.ts'
 import { preflight } from './preflight.ts'
 import { listOf } from './procedures.ts'
 import { revokeRole } from './revoke.ts'
@@ -51,6 +52,13 @@ export const postgres = defineKind({
     // libpq's default, prefer, would send everything in clear if the server seemed to have no TLS (libpq, SSL Mode Descriptions).
     PGSSLMODE: '{sslmode}',
   },
+  // With own statements only they know.
+  uses: (settings, scopes) =>
+    databaseUse(
+      'postgres',
+      settings,
+      settings.grant === 'statements' ? undefined : planGroups(settings, scopes).map(({ database }) => database),
+    ),
   validate: requireConsistent,
   setup: {
     needs: ['database', 'username'],

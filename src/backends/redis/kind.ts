@@ -5,6 +5,7 @@ import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Backend, Handle, Host, Issued } from '../kind.ts'
 import { requireTls, tlsOf } from '../server-fields.ts'
+import { databaseUse } from '../uses.ts'
 import { type Client, createClient, createSaver, NO_FILE, replyErrorOf, SAVED } from './client.ts'
 import { type Config, config } from './config.ts'
 import { isValid, rulesFor } from './rules.ts'
@@ -34,6 +35,7 @@ export const redis = defineKind({
       'the end stands for any continuation. script permits Lua scripts. * is everything but administration.',
   },
   environment: { REDIS_URL: '{url}', REDISCLI_AUTH: '{password}' },
+  uses: (settings) => databaseUse('redis', settings),
   validate: requireTls,
   open: openRedis,
 })

@@ -10,6 +10,7 @@ import type { Host } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
 import { tokenFor } from './realm.ts'
 import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
+import { usesOf } from './uses.ts'
 
 const NAME = { minLength: 1, maxLength: 255, pattern: `^${REPOSITORY}$` }
 const PEM = { minLength: 1, maxLength: 8192 }
@@ -77,6 +78,7 @@ export const registry = defineKind({
       '<repository>, <repository>:pull, <repository>:push or <repository>:delete. ' +
       'A * stands for configured repositories, or for all permissions.',
   },
+  uses: usesOf,
   validate: requireConsistent,
   async complete(settings) {
     if (settings.signing_key === undefined && settings.certificate !== undefined) {

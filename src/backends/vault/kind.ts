@@ -7,6 +7,7 @@ import { type Client, createClient } from './client.ts'
 import { type Config, requireConsistent, secretConfig, tokenConfig } from './config.ts'
 import { createToken, listRoles, readSecret, revokeRole, roles, undo } from './issue.ts'
 import { preflight } from './preflight.ts'
+import { usesOf } from './uses.ts'
 
 const shared = {
   serviceAccounts: ['vault', 'openbao'],
@@ -36,6 +37,7 @@ export const vault = defineKind({
     BAO_ADDR: '{address}',
     BAO_TOKEN: '{token}',
   },
+  uses: usesOf,
   async open(settings, host): Promise<Opened> {
     const opened = openShared(settings, host)
     const named = readNamed(settings.policies)

@@ -2,8 +2,8 @@ import type { Recipe, RecipeRequest } from './schema.ts'
 import { isPointer } from './template.ts'
 
 /** One template of a recipe. */
-export interface Use {
-  readonly within: 'auth' | 'issue' | 'revoke' | 'list' | 'check' | 'headers' | 'environment'
+export interface Place {
+  readonly within: 'auth' | 'issue' | 'revoke' | 'list' | 'check' | 'headers' | 'environment' | 'uses'
   readonly path: readonly (string | number)[]
   readonly text: string
   /** `whole`: it is one JSON value; `each`: it is filled in once for each scope. */
@@ -12,7 +12,7 @@ export interface Use {
   readonly taken?: readonly string[]
 }
 
-type Visit = (use: Use) => void
+type Visit = (place: Place) => void
 
 /** Calls `visit` for every template, with where it stands. */
 export function forEachTemplate(recipe: Recipe, visit: Visit): void {
@@ -40,7 +40,7 @@ export function forEachTemplate(recipe: Recipe, visit: Visit): void {
     visit({ within: 'environment', path: ['environment', name], text, how: 'text' })
 }
 
-type At = Pick<Use, 'within' | 'path' | 'taken'>
+type At = Pick<Place, 'within' | 'path' | 'taken'>
 
 function visitRequest(at: At, { request, query, headers, form, json }: RecipeRequest, visit: Visit): void {
   visit({ ...at, path: [...at.path, 'request'], text: request, how: 'text' })
@@ -55,7 +55,7 @@ function visitTaken(at: At, taken: Readonly<Record<string, string>> | undefined,
     if (!isPointer(text)) visit({ ...at, path: [...at.path, name], text, how: 'text' })
 }
 
-function visitJson(at: At, value: unknown, visit: Visit, how: Use['how'] = 'whole'): void {
+function visitJson(at: At, value: unknown, visit: Visit, how: Place['how'] = 'whole'): void {
   if (typeof value === 'string') {
     visit({ ...at, text: value, how: how === 'whole' && !/^\{\w+\}$/.test(value) ? 'text' : how })
   } else if (typeof value === 'object' && value !== null) {
