@@ -2,8 +2,8 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
 import type { IssuedCredential } from '../client/wire.ts'
-import { authorityText, readAuthority, readOrigin } from '../domain/network/authority.ts'
-import { isLoopbackHost } from '../domain/network/loopback.ts'
+import { authorityText, readAuthority } from '../domain/network/authority.ts'
+import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import type { DatabaseUse } from '../domain/use.ts'
 import { createPeerUids } from '../egress/peer-uid.ts'
 import { createResolver } from '../egress/resolver.ts'
@@ -47,6 +47,8 @@ export interface ProxyOptions {
   readonly log: ProxyLog
   /** Epoch ms. */
   now(): number
+  /** Something was issued: at first, and at each renewal. */
+  onIssued(issued: Pick<IssuedCredential, 'id' | 'backend' | 'expires_at'>): void
   /** It can serve nothing any more. Called once, and not by `close`. */
   onEnd(end: ProxyEnd): void
 }
@@ -67,8 +69,6 @@ export interface RunningProxy {
   readonly listeners: Listeners
   /** The server has answered a beat that was sent so many milliseconds ago. */
   beaten(agoMs: number): void
-  /** Ids of everything that was issued. */
-  issued(): readonly Pick<IssuedCredential, 'id' | 'backend' | 'expires_at'>[]
   totals(): Totals
   /** Serves nothing any more, and sends what is still to be recorded. The run goes on. */
   close(): Promise<void>
@@ -133,7 +133,6 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       leadTo: (env) => leadTo(options, parts, { ways, forward: forward.url }, env),
       listeners: listenersOf(options.settings, ways, forward.url),
       beaten: held.beaten,
-      issued: held.issued,
       totals: recorder.totals,
       close,
     }
@@ -148,7 +147,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
   const monotonic = () => performance.now()
   const recorder = createRecorder({ runs: client.runs, run: run.id, log, monotonic })
   const held = await openHeld({
-    ...{ client, run, log, placeholderFor },
+    ...{ client, run, log, placeholderFor, onIssued: options.onIssued },
     requests: withNames(options.requests),
     clocks: { now, monotonic },
     whyUnsure: recorder.whyBehind,
@@ -163,7 +162,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     resolver: createResolver(),
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
-    listen: { host: listen.host, names: isLoopbackHost(listen.host) ? ['localhost'] : [] },
+    listen: { host: listen.host, names: isLoopbackAddress(listen.host) ? ['localhost'] : [] },
     onMisuse: misuseEnds(options, held),
   })
   return { held, recorder, authority, traffic }
@@ -201,9 +200,7 @@ async function openWays(
   const databases: { use: DatabaseUse; opened: OpenedDatabase }[] = []
   for (const use of one.uses) {
     if (use.protocol === 'http') {
-      // One that stands for many hosts has no address of its own: `HTTPS_PROXY` leads to it.
-      if (readOrigin(use.origin)?.wildcard === false)
-        sites.push(await traffic.openSite(one, use, { tls: needsTls(one.type, use) }))
+      sites.push(await traffic.openSite(one, use, { tls: needsTls(one.type, use) }))
       continue
     }
     const { log, now, directory, server, settings } = options

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import type { IssueRequest, RunState } from '../../client/wire.ts'
+import type { IssuedCredential, IssueRequest, RunState } from '../../client/wire.ts'
 import type { ProxyLog } from '../types.ts'
 import { createCuts, type RunCuts } from './cuts.ts'
 import { createEnds } from './ends.ts'
@@ -33,6 +33,8 @@ export interface HeldOptions {
   placeholderFor(type: string, field: string, secret: string): string
   /** Nothing new may be served for another reason, which this says. */
   whyUnsure(): string | undefined
+  /** At first, and at each renewal. */
+  onIssued(issued: Pick<IssuedCredential, 'id' | 'backend' | 'expires_at'>): void
   /** The server has ended the run: `completed`, `missed_heartbeat`, …; null: it does not say. */
   onRunEnded(reason: string | null): void
 }
@@ -44,8 +46,6 @@ export interface HeldCredentials {
   beaten(agoMs: number): void
   /** Nothing may be used any more; what is open is destroyed. */
   endAll(why: string): void
-  /** Everything that was issued, in order. */
-  issued(): readonly Issued['credential'][]
   close(): void
 }
 
@@ -59,10 +59,9 @@ export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
   const { client, run, requests, clocks } = options
   const life = beginLife(options)
   const { holdings, signal, cuts, sign, endAll } = life
-  const issued: Issued['credential'][] = []
   const issue = async (request: IssueRequest) => {
     const one = await issueFor(client, { ...request, run: run.id }, clocks, signal)
-    issued.push(one.credential)
+    options.onIssued(one.credential)
     return one
   }
   try {
@@ -77,7 +76,7 @@ export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
     const request = requests[index]?.request
     if (request !== undefined) keep(holding, () => issue(request), life, options.log)
   }
-  return { held: holdings, cuts, beaten: sign.beaten, endAll, issued: () => issued, close: life.close }
+  return { held: holdings, cuts, beaten: sign.beaten, endAll, close: life.close }
 }
 
 type Life = ReturnType<typeof beginLife>
