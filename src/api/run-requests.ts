@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
 import { MAX_BODY_BYTES } from '../domain/limits.ts'
 import { RUN_END_REASONS, type RunEndReason } from '../domain/run.ts'
+import { DECISIONS, MAX_LINES } from '../domain/run-request.ts'
 import * as Field from './shared.ts'
 
 /** What a proxy tells of the requests of a run, and how it is told which credentials of the run live. */
 
-/** Any text of a proxy: shown in terminals and pages. */
-const PRINTABLE = { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufeff]*$' }
+/** Visible ASCII: it is shown in terminals and pages. */
+const PRINTABLE = { pattern: '^[\\x21-\\x7e]+$' }
 const line = (description: string, example: string, maxLength: number) =>
   Field.text(description, example, { minLength: 1, maxLength, ...PRINTABLE })
 const amount = (description: string, example: number) =>
@@ -17,7 +18,6 @@ const amount = (description: string, example: number) =>
     examples: [example],
   })
 
-export const DECISIONS = ['injected', 'forwarded', 'tunnelled', 'refused', 'misused'] as const
 const decision = Type.Union(
   [
     Type.Literal('injected'),
@@ -43,7 +43,6 @@ const protocol = Type.Union(
   { description: 'What was spoken.', examples: ['http'] },
 )
 
-export const MAX_LINES = 200
 const fields = {
   protocol,
   method: Field.nullable(line('The method; null for a database or a tunnel.', 'GET', 32)),

@@ -22,6 +22,7 @@ export interface BackendDefinition
     | 'ending'
     | 'rotateRootAfterMs'
     | 'rootSetAt'
+    | 'uses'
   > {
   /** Undefined: it is stored and cannot be opened, so that the backend is broken until it is configured again. */
   readonly config: Record<string, unknown> | undefined

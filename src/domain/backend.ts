@@ -1,5 +1,6 @@
 import type { AuditTrace } from './audit-entry.ts'
 import type { HealthReason } from './backend-health.ts'
+import type { UseRules } from './use.ts'
 
 /** A configured backend as it is stored. Times in epoch ms. */
 export interface StoredBackend {
@@ -31,6 +32,8 @@ export interface StoredBackend {
   readonly rotateRootAfterMs: number | null
   /** When its root secret was last entered or replaced; null: when it was created, or before this was recorded. */
   readonly rootSetAt: number | null
+  /** Where and how its credentials are used, beside what its kind says. */
+  readonly uses: UseRules | null
 }
 
 export interface BackendEnding {

@@ -17,6 +17,7 @@ import { createMeta } from './tables/meta.ts'
 import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
 import { createReceivers } from './tables/receivers.ts'
+import { createRunRequests } from './tables/run-requests.ts'
 import { createRuns } from './tables/runs.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createSessions } from './tables/sessions.ts'
@@ -60,6 +61,7 @@ export function createStore(engine: Engine) {
     tokens: createTokens(engine),
     logins: createLogins(engine),
     runs: createRuns(engine),
+    runRequests: createRunRequests(engine),
     trusts: createTrusts(engine),
     plugins: createPlugins(engine),
     receivers: createReceivers(engine),

@@ -183,6 +183,7 @@ export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
     rotation: null,
     rotate_root_after_ms: null,
     root_set_at: null,
+    uses: null,
     ...set,
   }
 }

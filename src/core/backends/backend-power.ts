@@ -44,6 +44,13 @@ export function requireTrial(core: Parts, actor: Actor, check: boolean): void {
   throw refuse(core, actor, { reason: 'untried', scope: 'admin:*', message })
 }
 
+/** For rules that name where the secrets of a backend may go. Throws `insufficient_scope`. */
+export function requireUsePower(core: Parts, actor: Actor): void {
+  if (isFullAdministrator(actor)) return
+  const message = 'Only the local host and holders of admin:* may set "uses": it names where secrets go.'
+  throw refuse(core, actor, { reason: 'uses', scope: 'admin:*', message })
+}
+
 function refuse(
   core: Parts,
   actor: Actor,

@@ -17,6 +17,7 @@ import { DEFAULT_MAX_TTL_MS, DEFAULT_TTL_MS } from '../../domain/limits.ts'
 import { parseRate } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, requireScopes } from '../../domain/scope.ts'
+import type { SentUseRules } from '../../domain/use-rules.ts'
 import { hideValues } from '../../log/filter.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
@@ -27,6 +28,7 @@ import { isFullAdministrator, requireTrial, requireUnguarded, requireWholeBacken
 import { asProblem, describe } from './call-upstream.ts'
 import { type ConfiguredBackend, definitionOf, openStoredConfig, sealConfig } from './definition.ts'
 import { reasonOfCheck } from './health.ts'
+import { readUses, useWarnings } from './read-uses.ts'
 import { settleByChange } from './rotation-record.ts'
 
 export interface BackendCommand extends BackendRules {
@@ -72,6 +74,7 @@ export async function createBackend(
   requireTrial(core, actor, check)
   const config = await requireConfig(kind, command.config ?? {})
   requireUnguarded(core, actor, kind, config)
+  const uses = readUses(core, actor, { sent: command.uses, old: null, name })
   const uid = core.ids.id('backend')
   const warnings = check ? await tryOut(core, actor, kind, { uid, name }, config) : []
   const now = core.store.now()
@@ -88,6 +91,7 @@ export async function createBackend(
     ending: null,
     sealedRotation: null,
     rootSetAt: null,
+    uses,
   }
   const entry = audit(core, actor, {
     action: 'backend.created',
@@ -99,7 +103,7 @@ export async function createBackend(
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
   if (check) core.health.succeeded({ ...stored, config })
-  return { ...definitionOf(core, stored), kind, warnings }
+  return { ...definitionOf(core, stored), kind, warnings: [...warnings, ...useWarnings(kind, config, uses)] }
 }
 
 /**
@@ -126,6 +130,7 @@ export async function changeBackend(
   if (kind === undefined) throw new Problem('conflict', { message: missingKind(before.type) })
   const rules = readRules(kind, command, before)
   if (isWidened(before.allowedScopes, rules.allowedScopes)) requireWholeBackend(core, actor, before.name)
+  const uses = readUses(core, actor, { sent: command.uses, old: before.uses, name: before.name })
   const by = { actor, check: options.check }
   const { config, moved } = await changeConfig(core, kind, before, command.config, by)
   const old = openStoredConfig(core, before)
@@ -138,6 +143,7 @@ export async function changeBackend(
   const after: StoredBackend = {
     ...before,
     ...rules,
+    uses,
     sealedConfig: config === undefined ? before.sealedConfig : sealConfig(core, before.uid, config),
     version: before.version + 1,
     changedAt: now,
@@ -163,7 +169,8 @@ export async function changeBackend(
   requireUnchanged(outcome)
   if (outcome.done) {
     if (isTried) core.health.succeeded({ ...after, config })
-    return { ...definitionOf(core, after), kind, warnings }
+    const aboutUses = command.uses === undefined ? [] : useWarnings(kind, config ?? old, uses)
+    return { ...definitionOf(core, after), kind, warnings: [...warnings, ...aboutUses] }
   }
   // A credential may have been issued while the new upstream was tried.
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
@@ -290,6 +297,7 @@ interface BackendRules {
   readonly rate?: string | null | undefined
   readonly max_active?: number | null | undefined
   readonly rotate_root_after?: string | null | undefined
+  readonly uses?: SentUseRules | null | undefined
 }
 
 type StoredRules = Pick<

@@ -1,6 +1,7 @@
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { Run } from '../../domain/run.ts'
+import type { Use } from '../../domain/use.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
@@ -24,6 +25,8 @@ export interface IssueCommand {
   readonly narrow?: Narrowing | undefined
   /** The id of the run that it ends with. */
   readonly run?: string | undefined
+  /** Say where and how it is used. */
+  readonly uses?: boolean | undefined
   /** The header `Idempotency-Key`. */
   readonly idempotencyKey?: string | undefined
 }
@@ -90,6 +93,8 @@ export interface IssuedCredential {
   readonly upstreamExpiresAt: number | null
   /** Issued by an earlier request with this `Idempotency-Key`, whose caller may hold its secret. */
   readonly isRepeated?: true
+  /** Only where the request asked for it. */
+  readonly uses?: readonly Use[] | undefined
 }
 
 /** The agent or the backend changed between authentication and commit: decide again. */

@@ -1,3 +1,4 @@
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { nameKey } from '../../domain/agent.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { Problem } from '../../domain/problems.ts'
@@ -20,6 +21,7 @@ import {
 import { issueLocally } from './issue-locally.ts'
 import { takeRates } from './limits.ts'
 import { planIssue, requireStillGranted } from './plan-issue.ts'
+import { usesOf } from './uses.ts'
 
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened. An administrator must enter it again.'
@@ -96,13 +98,22 @@ async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential
   const run = found instanceof Promise ? await found : found
   const known =
     command.idempotencyKey === undefined ? undefined : await findReplay(core, attempt.actor, backend, command)
-  if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
+  if (known?.reply !== undefined)
+    return withUses(attempt, backend, await replay(core, attempt, known.reply, known.claim))
   const plan = planIssue(core, { caller, command, run }, backend, known?.claim)
   if (backend.config === undefined) {
     const message = core.backends.kinds.has(backend.type) ? UNREADABLE : MISSING
     throw new Problem('backend_unavailable', { message, retryAfterSeconds: 60 })
   }
-  return issueGranted(core, Object.assign(attempt, { backend, plan, holder: caller }))
+  const granted = Object.assign(attempt, { backend, plan, holder: caller })
+  if (command.uses !== true) return issueGranted(core, granted)
+  // Made before anything exists: if that fails, nothing is left behind.
+  const uses = usesOf(backend, plan.scopes)
+  return { ...(await issueGranted(core, granted)), uses }
+}
+
+function withUses({ command }: Attempt, backend: OpenBackend, reply: IssuedCredential): IssuedCredential {
+  return command.uses === true ? { ...reply, uses: usesOf(backend, reply.scopes) } : reply
 }
 
 /** Issues what was decided. Throws `StalePlan` when it must be decided again. */

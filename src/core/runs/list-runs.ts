@@ -2,6 +2,7 @@ import { isId } from '../../domain/ids.ts'
 import { DEFAULT_PAGE, MAX_COUNTED_OF_AGENT } from '../../domain/limits.ts'
 import { invalid } from '../../domain/problems.ts'
 import { deadAt, isRunning, type Run } from '../../domain/run.ts'
+import type { RequestCounts } from '../../domain/run-request.ts'
 import type { BeatenRun, RunFilter } from '../../store/tables/runs.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -17,6 +18,8 @@ export interface RunView extends Run {
   readonly deadAt: number | null
   /** Its credentials that have not ended, counted up to `MAX_COUNTED_OF_AGENT`. */
   readonly live: number
+  /** What a proxy has told of its requests; undefined: nothing. */
+  readonly requests?: RequestCounts | undefined
 }
 
 export interface RunQuestion extends PageQuery {
@@ -73,6 +76,7 @@ async function list(
 
 async function viewsOf(core: Parts, found: readonly BeatenRun[]): Promise<RunView[]> {
   const now = core.store.now()
+  const requests = await core.store.runRequests.counts(found.map(({ run }) => run.id))
   const living = found.filter(({ run }) => isRunning(run, now)).map(({ run }) => run.id)
   const live =
     living.length === 0 ? new Map<string, number>() : await core.store.credentials.countLivingOfRuns(living)
@@ -86,6 +90,7 @@ async function viewsOf(core: Parts, found: readonly BeatenRun[]): Promise<RunVie
       beatAt: last,
       deadAt: runs ? deadAt(run.heartbeatMs, last) : null,
       live: Math.min(live.get(run.id) ?? 0, MAX_COUNTED_OF_AGENT),
+      requests: requests.get(run.id),
     }
   })
 }

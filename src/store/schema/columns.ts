@@ -108,6 +108,8 @@ export const COLUMNS = {
     rotate_root_after_ms: nullable(bigint),
     /** When its root secret was last entered or replaced; null: when it was created, or by an earlier build. */
     root_set_at: nullable(bigint),
+    /** JSON: where and how its credentials are used, beside what its kind says. */
+    uses: nullable(text),
   },
   credentials: {
     id: text,

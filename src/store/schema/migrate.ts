@@ -14,6 +14,7 @@ import * as owner from './migrations/0012-owner.ts'
 import * as sso from './migrations/0013-sso.ts'
 import * as runs from './migrations/0014-runs.ts'
 import * as keyless from './migrations/0015-keyless.ts'
+import * as proxy from './migrations/0016-proxy.ts'
 
 export interface Migration {
   readonly version: number
@@ -38,6 +39,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 13, name: 'sso', statements: sso.statements },
   { version: 14, name: 'runs', statements: runs.statements },
   { version: 15, name: 'keyless', statements: keyless.statements },
+  { version: 16, name: 'proxy', statements: proxy.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -1,6 +1,6 @@
 import { bigint, nullable, text } from './column.ts'
 
-/** Runs, and their beats. */
+/** Runs, their beats, and their requests. */
 export const RUN_COLUMNS = {
   runs: {
     id: text,
@@ -30,5 +30,27 @@ export const RUN_COLUMNS = {
     beat_at: bigint,
     /** When the job looks at it. More than three intervals after the beat: it has been looked at. */
     due_at: bigint,
+  },
+  /** What a proxy told of the requests of a run: a row for each batch. */
+  run_requests: {
+    run_id: text,
+    /** Body of an id; time-ordered. */
+    id: text,
+    /** Of whoever sent it: a batch that is sent again is not recorded again. */
+    batch: text,
+    at: bigint,
+    /** Of the lines that are kept. */
+    count: bigint,
+    refused: bigint,
+    /** JSON: an array of lines, each an array (`tables/run-requests.ts`). */
+    lines: text,
+  },
+  run_request_counts: {
+    run_id: text,
+    /** Of all lines, also of those that are not kept. */
+    total: bigint,
+    kept: bigint,
+    refused: bigint,
+    redacted: bigint,
   },
 } as const

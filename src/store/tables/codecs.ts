@@ -49,7 +49,7 @@ export const codecs = {
   agent_grants: codecOf<AgentGrant>()('agent_grants', { json: ['scopes'] }),
   signing_keys: codecOf<SigningKey>()('signing_keys', { rename: { private_key: 'sealedPrivateKey' } }),
   backends: codecOf<StoredBackend>()('backends', {
-    json: ['allowed_scopes', 'ending'],
+    json: ['allowed_scopes', 'ending', 'uses'],
     rename: { config: 'sealedConfig', rotation: 'sealedRotation' },
     columns: { name_key: ({ name }) => nameKey(name) },
   }),

@@ -3,6 +3,7 @@ import type { Credential, EndReason } from '../../domain/credential.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { CredentialRow } from '../schema/rows.ts'
+import { among } from './among.ts'
 import { codecs } from './codecs.ts'
 
 const { credentials } = codecs
@@ -34,6 +35,11 @@ export function ownedReads(engine: Engine) {
     find: async (id: string): Promise<Credential | undefined> => {
       const [row] = await byId([id])
       return row === undefined ? undefined : toOwnedCredential(row)
+    },
+    /** Those of these ids that are credentials of the run, ended or not. */
+    amongRun: async (runId: string, ids: readonly string[]): Promise<string[]> => {
+      const query = build.selectFrom('credentials').select('id').where('run_id', '=', runId)
+      return (await read<{ id: string }>(query.where(among(engine, ids)))).map(({ id }) => id)
     },
     findAll: async (ids: readonly string[]): Promise<Credential[]> =>
       ids.length === 0

@@ -3,6 +3,7 @@ import { revokeCredential } from '../../../core/credentials/revoke-credential.ts
 import { formatDuration } from '../../../domain/duration.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { issueToCaller } from '../issue-to-caller.ts'
+import { presentUse } from '../present-uses.ts'
 import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 export function credentialRoutes(http: Http): void {
@@ -22,6 +23,7 @@ export function credentialRoutes(http: Http): void {
       ...optional('upstream_expires_at', timestampOrNull(issued.upstreamExpiresAt)),
       fields: issued.fields,
       left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
+      uses: issued.uses?.map(presentUse),
     }
   })
 

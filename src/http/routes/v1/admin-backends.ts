@@ -16,6 +16,7 @@ import { firstPage, isAfter, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
 import { presentFailure, presentHealth } from '../present-health.ts'
 import { presentTried } from '../present-tried.ts'
+import { presentUseRules } from '../present-uses.ts'
 import { optional, timestamp } from '../wire.ts'
 
 export function adminBackendRoutes(http: Http): void {
@@ -165,6 +166,7 @@ function present(backend: ConfiguredBackend & { readonly warnings?: readonly str
       backend.rotateRootAfterMs === null ? undefined : formatDuration(backend.rotateRootAfterMs),
     ),
     config: shownConfig(backend),
+    ...optional('uses', backend.uses === null ? undefined : presentUseRules(backend.uses)),
     ...optional('rotation', backend.rotation && presentRotation(backend.rotation)),
     ...optional('warnings', backend.warnings?.length === 0 ? undefined : backend.warnings),
   }

@@ -4,6 +4,7 @@ import { formatDuration } from '../../../domain/duration.ts'
 import { invalid, Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { type Asked, issueToCaller } from '../issue-to-caller.ts'
+import { presentUse } from '../present-uses.ts'
 import { timestamp } from '../wire.ts'
 
 /** The same operation by POST and by GET (decisions.md §4.3). */
@@ -38,5 +39,6 @@ async function issue({ core }: Http, call: Asked, command: Parameters<typeof iss
     ttl: formatDuration(issued.ttlMs),
     fields: issued.fields,
     left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
+    uses: issued.uses?.map(presentUse),
   }
 }

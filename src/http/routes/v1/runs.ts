@@ -1,13 +1,16 @@
 import { completeRun, endRun } from '../../../core/credentials/end-run-now.ts'
 import { beatRun } from '../../../core/runs/beat-run.ts'
+import { listOwnRequests, listRequests } from '../../../core/runs/list-requests.ts'
 import { listOwnRuns, listRuns, type RunView, readOwnRun, readRun } from '../../../core/runs/list-runs.ts'
+import { recordRequests } from '../../../core/runs/record-requests.ts'
 import { startRun } from '../../../core/runs/start-run.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { linked } from '../paging.ts'
-import { timestamp, timestampOrNull } from '../wire.ts'
+import { presentCounts, presentRequest, readBatch } from '../present-requests.ts'
+import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 export function runRoutes(http: Http): void {
   ownRunRoutes(http)
@@ -35,8 +38,16 @@ function ownRunRoutes(http: Http): void {
   })
 
   addRoute(http, 'GET /v1/runs/:id/events', () => soon())
-  addRoute(http, 'POST /v1/runs/:id/requests', () => soon())
-  addRoute(http, 'GET /v1/runs/:id/requests', () => soon())
+
+  addRoute(http, 'POST /v1/runs/:id/requests', async ({ actor, params, body }) => {
+    await recordRequests(core, actor, params.id, readBatch(body))
+  })
+
+  addRoute(http, 'GET /v1/runs/:id/requests', async (call) => {
+    const { caller } = call.actor
+    const page = await inTurn(core, caller, () => listOwnRequests(core, caller, call.params.id, call.query))
+    return linked(call, page).map(presentRequest)
+  })
 
   addRoute(http, 'DELETE /v1/runs/:id', async ({ actor, params }) => {
     await completeRun(core, actor, params.id)
@@ -53,7 +64,10 @@ function adminRunRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/admin/runs/:id', async ({ params }) => present(await readRun(core, params.id)))
 
-  addRoute(http, 'GET /v1/admin/runs/:id/requests', () => soon())
+  addRoute(http, 'GET /v1/admin/runs/:id/requests', async (call) => {
+    const page = await inTurn(core, call.actor.caller, () => listRequests(core, call.params.id, call.query))
+    return linked(call, page).map(presentRequest)
+  })
 
   addRoute(http, 'DELETE /v1/admin/runs/:id', async ({ actor, params }) => {
     await endRun(core, actor, params.id)
@@ -83,5 +97,6 @@ function present(view: RunView) {
     ip_address: view.ipAddress,
     user_agent: view.userAgent,
     credentials: { live: view.live },
+    ...optional('requests', view.requests && presentCounts(view.requests)),
   }
 }
