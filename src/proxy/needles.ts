@@ -30,7 +30,7 @@ export function createNeedles<T>(list: readonly Needle<T>[]): Needles<T> {
   const needles = list.filter(({ bytes }) => bytes.length > 1)
   const longest = Math.max(0, ...needles.map(({ bytes }) => bytes.length))
   const { window, jumps, buckets } = tablesOf(needles)
-  const starts = byFirstByte(needles)
+  const starts = byBeginning(needles)
   return {
     longest,
     find(bytes, from) {
@@ -50,11 +50,13 @@ export function createNeedles<T>(list: readonly Needle<T>[]): Needles<T> {
       return undefined
     },
     pending(bytes, from) {
-      for (let at = Math.max(from, bytes.length - longest + 1); at < bytes.length; at += 1) {
-        const some = starts[bytes[at] ?? 0]
+      const last = bytes.length - 1
+      for (let at = Math.max(from, bytes.length - longest + 1); at < last; at += 1) {
+        // Most places are told by their first two bytes.
+        const some = starts[bucketOf(bytes[at] ?? 0, bytes[at + 1] ?? 0)]
         if (some?.some((needle) => startsAt(needle, bytes, at, bytes.length - at))) return bytes.length - at
       }
-      return 0
+      return last >= from && needles.some(({ bytes: needle }) => needle[0] === bytes[last]) ? 1 : 0
     },
   }
 }
@@ -77,12 +79,11 @@ function tablesOf<T>(needles: readonly Needle<T>[]) {
   return { window, jumps, buckets }
 }
 
-function byFirstByte<T>(needles: readonly Needle<T>[]): Needle<T>[][] {
-  const starts: Needle<T>[][] = []
+function byBeginning<T>(needles: readonly Needle<T>[]): (Needle<T>[] | undefined)[] {
+  const starts = new Array<Needle<T>[] | undefined>(BUCKETS).fill(undefined)
   for (const needle of needles) {
-    const first = needle.bytes[0] ?? 0
-    starts[first] ??= []
-    starts[first].push(needle)
+    const bucket = bucketOf(needle.bytes[0] ?? 0, needle.bytes[1] ?? 0)
+    starts[bucket] = [...(starts[bucket] ?? []), needle]
   }
   return starts
 }

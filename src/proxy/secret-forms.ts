@@ -10,7 +10,8 @@ export interface Form {
 const SHORTEST = 6
 
 /** The text as it is, in base64, and escaped for URLs, JSON and HTML. */
-export function formsOf(text: string): Form[] {
+export function formsOf(unchecked: string): Form[] {
+  const text = unchecked.toWellFormed()
   const forms = new Map<string, Form>()
   const add = (bytes: Buffer, before = 0, after = 0) => {
     if (bytes.length >= SHORTEST) forms.set(bytes.toString('latin1'), { bytes, before, after })
@@ -50,10 +51,10 @@ function urlForms(text: string): string[] {
   const component = encodeURIComponent(text)
   const strict = escapeInQuery(text)
   const form = strict.replaceAll('~', '%7E')
-  const all = Buffer.from(text).toString('latin1').replace(/[^]/g, escapeByte)
+  const all = Buffer.from(text).toString('latin1').split('').map(escapeByte).join('')
   const upper = [component, strict, form, escapeInPath(text), encodeURI(text), all]
   const written = upper.flatMap((one) => [one, one.replaceAll('%20', '+')])
-  return written.flatMap((one) => [one, one.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())])
+  return written.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (one) => one.toLowerCase())])
 }
 
 function jsonForms(text: string): string[] {
@@ -63,11 +64,11 @@ function jsonForms(text: string): string[] {
   // As Go and Java write characters that could end a script.
   const careful = ascii.replace(/[<>&]/g, escapeUnit)
   const more = careful.replace(/[=']/g, escapeUnit)
-  const all = text.replace(/[^]/g, escapeUnit)
+  const all = text.split('').map(escapeUnit).join('')
   const written = [plain, ascii, careful, more].flatMap((one) => [one, slashes(one)])
   return [...written, all].flatMap((one) => [
     one,
-    one.replace(/\\u[0-9a-f]{4}/g, (escape) => `\\u${escape.slice(2).toUpperCase()}`),
+    one.replace(/\\u[0-9a-f]{4}/g, (unit) => `\\u${unit.slice(2).toUpperCase()}`),
   ])
 }
 
