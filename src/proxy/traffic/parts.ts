@@ -1,4 +1,4 @@
-import type { LookupFunction } from 'node:net'
+import type { Socket } from 'node:net'
 import type { HttpUse } from '../../domain/use.ts'
 import type { Authority, Cuts, Held, OtherAuthorities, ProxyLog, Recorder, Site } from '../types.ts'
 
@@ -11,10 +11,7 @@ export interface TrafficParts extends OtherAuthorities {
   readonly recorder: Recorder
   readonly log: ProxyLog
   /** Of `egress/resolver.ts`. */
-  readonly resolver: {
-    addresses(hostname: string): Promise<readonly string[]>
-    readonly lookup?: LookupFunction
-  }
+  readonly resolver: { addresses(hostname: string): Promise<readonly string[]> }
   /** Mayfly is reached over loopback or `admin.sock`: a backend's own loopback address may be connected to. */
   readonly isLocal: boolean
   /** `host:port` of Mayfly itself, each way that it is reached: never an upstream. */
@@ -27,6 +24,8 @@ export interface TrafficParts extends OtherAuthorities {
   readonly idleMs?: number | undefined
   /** To connect, TLS included. Default 10 s. */
   readonly connectMs?: number | undefined
+  /** Opens a TCP connection to a checked address; default: `node:net`. */
+  readonly connect?: ((address: string, port: number) => Socket) | undefined
   /** Login of the forward proxy; default: made here, of 192 random bits. */
   readonly login?: { readonly user: string; readonly password: string } | undefined
   /** A placeholder was sent where it does not belong. Called after the request was refused and recorded. */

@@ -1,0 +1,149 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { authorityText, readAuthority } from '../../domain/network/authority.ts'
+import type { Reason } from '../rules/refusals.ts'
+import type { Context } from './context.ts'
+import { Failure, failureOf } from './failure.ts'
+import type { Way } from './inbound/inbound.ts'
+import { readHttp1 } from './inbound/inbound-h1.ts'
+import { beginLine } from './line.ts'
+import { openSecure } from './listeners.ts'
+import { answerBare, refuse } from './own-reply.ts'
+import { destinationOf } from './serve.ts'
+import {
+  answerUnreadable,
+  http1Options,
+  type OnRequest,
+  readUpgrade,
+  type Servers,
+  watchTimes,
+} from './servers.ts'
+import { ignoreErrors } from './sockets.ts'
+import { isTunnelled, openTunnel } from './tunnel.ts'
+import { bareHost } from './upstream/reach.ts'
+
+export interface Login {
+  readonly user: string
+  readonly password: string
+}
+
+export function newLogin(): Login {
+  return { user: 'mayfly', password: randomBytes(24).toString('base64url') }
+}
+
+/** Reads what clients of a forward proxy send: CONNECT, and requests in absolute form. Who has no login gets nothing. */
+export function createForward(ctx: Context, login: Login, servers: Servers, onRequest: OnRequest) {
+  const hasLogin = createLoginCheck(login)
+  const http1 = createServer(http1Options())
+  http1.maxHeadersCount = 0
+  watchTimes(http1)
+
+  http1.on('connect', (request, socket: Socket, head) => {
+    ignoreErrors(socket)
+    if (head.length > 0) socket.unshift(head)
+    if (!hasLogin(request)) return turnAway(ctx, request, socket, 'no_login')
+    connect(ctx, servers, request, socket).catch((error: unknown) =>
+      turnAway(ctx, request, socket, failureOf(error, 'broken').reason),
+    )
+  })
+  const take = (request: IncomingMessage, response: ServerResponse) => {
+    const inbound = readHttp1(request, response)
+    if (hasLogin(request)) onRequest(inbound, wayOf(request))
+    else refuse(inbound, 'no_login')
+  }
+  http1.on('request', take)
+  http1.on('checkContinue', take)
+  http1.on('checkExpectation', take)
+  http1.on('upgrade', (request, socket: Socket, head) => {
+    if (hasLogin(request)) onRequest(readUpgrade(request, socket), wayOf(request), { socket, head })
+    else answerBare(socket, 'no_login')
+  })
+  http1.on('clientError', (error: Error & { code?: string }, socket: Socket) =>
+    answerUnreadable(ctx, error.code, socket, ''),
+  )
+  return {
+    take: (raw: Socket) => void http1.emit('connection', raw),
+    close: () => void http1.close(),
+  }
+}
+
+/** Of a request in absolute form, which only plain HTTP has. */
+function wayOf({ url = '' }: IncomingMessage): Way {
+  const [, host] = /^http:\/\/([^/?#]+)/i.exec(url) ?? []
+  const authority = host === undefined ? undefined : readAuthority(host, 'http')
+  if (authority === undefined) return { authority: '', scheme: 'http', refused: 'bad_target' }
+  return { authority: authorityText(authority), scheme: 'http' }
+}
+
+async function connect(
+  ctx: Context,
+  servers: Servers,
+  request: IncomingMessage,
+  socket: Socket,
+): Promise<void> {
+  const read = readAuthority(request.url ?? '', 'https')
+  if (read === undefined || !/:\d+$/.test(request.url ?? '')) throw new Failure('bad_target')
+  const authority = authorityText(read)
+  const rules = ctx.rules()
+  if (rules.isKnown('https', authority)) {
+    accept(socket)
+    return intercept(ctx, servers, socket, authority)
+  }
+  if (rules.isKnown('http', authority)) {
+    accept(socket)
+    servers.take(socket, { authority, scheme: 'http' }, 'http/1.1')
+    return
+  }
+  const host = bareHost(read.host)
+  if (isTunnelled(ctx.tunnel, host) && read.port === 443)
+    return openTunnel(ctx, authority, socket, () => accept(socket))
+  await ctx.pools.check(destinationOf(ctx, 'https', authority, undefined))
+  accept(socket)
+  await intercept(ctx, servers, socket, authority)
+}
+
+function accept(socket: Socket): void {
+  socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+}
+
+/** Reads what is in the TLS of the client: its name, and each request's, must be the one of CONNECT. */
+async function intercept(ctx: Context, servers: Servers, socket: Socket, authority: string): Promise<void> {
+  const host = bareHost(authority.slice(0, authority.lastIndexOf(':')))
+  await openSecure(ctx.authority, socket, host, (secure, protocol) => {
+    const named = secure.servername
+    const isRight = named ? named.toLowerCase() === host : isAddress(host)
+    servers.take(
+      secure,
+      { authority, scheme: 'https', ...(!isRight && { refused: 'wrong_sni' as const }) },
+      protocol,
+    )
+  })
+}
+
+function isAddress(host: string): boolean {
+  return host.includes(':') || /^[\d.]+$/.test(host)
+}
+
+function turnAway(ctx: Context, request: IncomingMessage, socket: Socket, reason: Reason): void {
+  // Clients that have a login send it when they are asked: nothing was refused yet.
+  if (reason !== 'no_login' || request.headers['proxy-authorization'] !== undefined) {
+    const read = readAuthority(request.url ?? '', 'https')
+    const line = beginLine(ctx, {
+      method: 'CONNECT',
+      authority: read === undefined ? '' : authorityText(read),
+    })
+    line.reason = reason
+    line.end()
+  }
+  answerBare(socket, reason)
+}
+
+function createLoginCheck({ user, password }: Login): (request: IncomingMessage) => boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  const expected = hash(Buffer.from(`${user}:${password}`).toString('base64'))
+  return ({ headers }) => {
+    const [, given = ''] = /^basic +([a-z\d+/=]+) *$/i.exec(headers['proxy-authorization'] ?? '') ?? []
+    return timingSafeEqual(hash(given), expected)
+  }
+}

@@ -1,0 +1,95 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import { createPeerUids } from '../../egress/peer-uid.ts'
+import type { Authority } from '../types.ts'
+import type { Context } from './context.ts'
+import { answerBare } from './own-reply.ts'
+import { ignoreErrors, rememberUnder, reset } from './sockets.ts'
+
+/** Accepts connections of the users that may connect. */
+export interface Listeners {
+  open(port: number, onSocket: (raw: Socket) => void): Promise<number>
+  close(): Promise<void>
+}
+
+const MOST_CONNECTIONS = 4_096
+const HANDSHAKE_MS = 10_000
+const LOOPBACK = '127.0.0.1'
+
+export function createListeners(ctx: Pick<Context, 'uids' | 'listen' | 'log'>): Listeners {
+  const servers = new Set<Server>()
+  const open = new Set<Socket>()
+  const mayConnect = createAdmission(ctx)
+
+  async function accept(raw: Socket, onSocket: (raw: Socket) => void): Promise<void> {
+    ignoreErrors(raw)
+    if (open.size >= MOST_CONNECTIONS) return answerBare(raw, 'overloaded')
+    open.add(raw)
+    raw.once('close', () => open.delete(raw))
+    if (!(await mayConnect(raw))) answerBare(raw, 'foreign_user')
+    else if (!raw.destroyed) onSocket(raw)
+  }
+
+  return {
+    async open(port, onSocket) {
+      // Who has sent a request may close its half and still get the reply.
+      const server = createServer({ allowHalfOpen: true, noDelay: true }, (raw) => void accept(raw, onSocket))
+      servers.add(server)
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(port, ctx.listen?.host ?? LOOPBACK, resolve)
+      })
+      return (server.address() as AddressInfo).port
+    },
+    async close() {
+      const closed = [...servers].map((server) => new Promise((resolve) => server.close(resolve)))
+      for (const raw of open) reset(raw)
+      await Promise.all(closed)
+    },
+  }
+}
+
+/** Only Linux says whose a connection is. */
+function createAdmission({
+  uids,
+  log,
+}: Pick<Context, 'uids' | 'log'>): (raw: Socket) => Promise<boolean> | boolean {
+  if (uids === 'any' || process.platform !== 'linux') return () => true
+  const may = uids ?? [process.getuid?.()]
+  const uidOf = createPeerUids()
+  let hasWarned = false
+  return async (raw) => {
+    const uid = await uidOf(raw)
+    if (uid !== undefined && may.includes(uid)) return true
+    if (!hasWarned && !raw.destroyed)
+      log.warn('another user, or one without a number here, connected, and was turned away')
+    hasWarned = true
+    return false
+  }
+}
+
+const contexts = new WeakMap<object, SecureContext>()
+
+/** TLS with a leaf of the run for this host. `onSecure` gets the name that the client asked for, if it did. */
+export async function openSecure(
+  authority: Authority,
+  raw: Socket,
+  host: string,
+  onSecure: (secure: TLSSocket, protocol: 'h2' | 'http/1.1') => void,
+): Promise<void> {
+  const leaf = await authority.leafFor(host)
+  const secureContext = contexts.get(leaf) ?? createSecureContext({ ...leaf, minVersion: 'TLSv1.2' })
+  contexts.set(leaf, secureContext)
+  if (raw.destroyed) return
+  const secure = new TLSSocket(raw, { isServer: true, secureContext, ALPNProtocols: ['h2', 'http/1.1'] })
+  rememberUnder(secure, raw)
+  ignoreErrors(secure)
+  const timer = setTimeout(() => reset(secure), HANDSHAKE_MS)
+  secure.once('close', () => clearTimeout(timer))
+  secure.once('error', () => raw.destroy())
+  raw.once('close', () => secure.destroy())
+  secure.once('secure', () => {
+    clearTimeout(timer)
+    onSecure(secure, secure.alpnProtocol === 'h2' ? 'h2' : 'http/1.1')
+  })
+}

@@ -1,0 +1,73 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Reason, refusalBody, refusalOf } from '../rules/refusals.ts'
+import type { Inbound } from './inbound/inbound.ts'
+
+/** A body of a refused request that is read to its end, so that the connection can stay. */
+const SMALL_BYTES = 64 * 1024
+/** How long a client may go on to send what nobody wants, before its connection breaks. */
+const LINGER_MS = 2_000
+
+export interface OwnReply {
+  readonly status: number
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+export function ownReply(reason: Reason): OwnReply {
+  const { status } = refusalOf(reason)
+  const body = refusalBody(reason)
+  const length = String(Buffer.byteLength(body))
+  const headers = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store']
+  if (status === 407) headers.push('Proxy-Authenticate', 'Basic realm="mayfly"', 'Connection', 'close')
+  // The upstream was not asked, or not heard.
+  headers.push('X-Mayfly-Proxy', status >= 500 ? 'failed' : 'refused')
+  return { status, headers, body }
+}
+
+/** Replies in the proxy's own name. The rest of a body is not read for long. Returns the status. */
+export function refuse(inbound: Inbound, reason: Reason): number {
+  const { status, headers, body } = ownReply(reason)
+  const isHttp1 = inbound.http2 === undefined
+  // Whether a client sends the body that it asked about is not known: what follows could be either.
+  const lingers = inbound.hasBody && (inbound.expectsContinue || !isSmall(inbound))
+  const flat = isHttp1 ? headers : headers.filter((_, at) => !isConnection(headers, at))
+  const isHead = inbound.method === 'HEAD'
+  const out = inbound.respond(status, isHttp1 && lingers ? [...flat, 'Connection', 'close'] : flat, isHead)
+  if (isHead) return status
+  if (inbound.hasBody) inbound.body.resume()
+  if (!lingers) {
+    out.end(body)
+    return status
+  }
+  // To close while the client still sends would reset the connection before it has read this.
+  out.write(body)
+  const end = () => {
+    clearTimeout(timer)
+    out.end()
+  }
+  const timer = setTimeout(end, LINGER_MS)
+  inbound.body.once('end', end)
+  inbound.body.once('close', end)
+  return status
+}
+
+function isSmall(inbound: Inbound): boolean {
+  const length = inbound.headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1]
+  return length !== undefined && Number(length) <= SMALL_BYTES
+}
+
+function isConnection(headers: readonly string[], at: number): boolean {
+  return headers[at - (at % 2)] === 'Connection'
+}
+
+/** In HTTP/1.1, on a socket of which nobody reads requests; it ends. */
+export function answerBare(socket: Socket, reason: Reason): void {
+  const { status, headers, body } = ownReply(reason)
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
+  if (status !== 407) lines.push('Connection: close')
+  for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
+  socket.resume()
+  socket.setTimeout(LINGER_MS, () => socket.destroy())
+}

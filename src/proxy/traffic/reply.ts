@@ -1,0 +1,126 @@
+import type { Readable, Transform } from 'node:stream'
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from 'node:zlib'
+import type { Mask } from '../mask/mask.ts'
+import { isText } from '../mask/text-types.ts'
+import { Failure } from './failure.ts'
+import type { Reply } from './upstream/outbound.ts'
+
+/** What goes back of a reply. */
+export interface Returned {
+  readonly status: number
+  readonly headers: readonly string[]
+  readonly isOver: boolean
+  readonly body: Readable
+  /** What the body must pass through before the mask. */
+  readonly decoders: readonly Transform[]
+  readonly isMasked: boolean
+}
+
+/** Headers of a connection (RFC 9110 §7.6.1); `Trailer` describes the message. */
+const HOP = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authentication-info'],
+  ...['te', 'transfer-encoding', 'upgrade', 'x-mayfly-proxy'],
+])
+/** Statuses without a body, whatever their headers say (RFC 9112 §6.3). */
+const BODILESS = new Set([204, 304])
+const LENGTH = 14
+
+export interface ReturnOptions {
+  readonly method: string
+  /** Undefined: nothing secret was sent. */
+  readonly mask: Mask | undefined
+  /** At a base URL: redirects within the origin lead back to the listener. */
+  readonly location: { readonly from: string; readonly to: string } | undefined
+}
+
+/** Throws `Failure` for a body that must be masked and cannot be read. */
+export function returnedOf(reply: Reply, { method, mask, location }: ReturnOptions): Returned {
+  const { status, body } = reply
+  const isOver = reply.isOver || method === 'HEAD' || BODILESS.has(status)
+  const { names, encoding, type } = read(reply.headers)
+  const isMasked = mask !== undefined && !isOver && isText(type)
+  const decoders = isMasked && encoding !== '' ? decodersOf(encoding, status) : []
+  const flat: string[] = []
+  for (let at = 0; at + 1 < reply.headers.length; at += 2) {
+    const name = reply.headers[at] ?? ''
+    const value = reply.headers[at + 1] ?? ''
+    const lower = name.toLowerCase()
+    if (HOP.has(lower) || names?.has(lower)) continue
+    if (decoders.length > 0 && (lower === 'content-length' || lower === 'content-encoding')) continue
+    flat.push(name, lower === 'location' && location !== undefined ? moved(value, location) : value)
+  }
+  return {
+    ...{ status, isOver, body, isMasked },
+    decoders,
+    headers: mask === undefined ? flat : mask.headers(flat),
+  }
+}
+
+export function withoutHop(flat: readonly string[]): string[] {
+  const { names } = read(flat)
+  const kept: string[] = []
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const lower = (flat[at] ?? '').toLowerCase()
+    if (!HOP.has(lower) && !names?.has(lower)) kept.push(flat[at] ?? '', flat[at + 1] ?? '')
+  }
+  return kept
+}
+
+/** The names that all `Connection` lines list, and how the body is encoded. */
+function read(flat: readonly string[]) {
+  let names: Set<string> | undefined
+  let encoding = ''
+  let type: string | undefined
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const name = flat[at] ?? ''
+    // Most names need no second look.
+    if (name.length !== 10 && name.length !== 12 && name.length !== LENGTH + 2) continue
+    const lower = name.toLowerCase()
+    const value = flat[at + 1] ?? ''
+    if (lower === 'content-encoding') encoding += `${encoding === '' ? '' : ','}${value}`
+    else if (lower === 'content-type') type = type === undefined || isText(value) ? value : type
+    else if (lower === 'connection') {
+      names ??= new Set()
+      for (const one of value.split(',')) names.add(one.trim().toLowerCase())
+    }
+  }
+  // A reply does not choose which of its own headers get lost.
+  for (const one of ['content-length', 'content-type', 'content-encoding', 'set-cookie', 'location'])
+    names?.delete(one)
+  return { names, encoding, type }
+}
+
+function moved(location: string, { from, to }: { readonly from: string; readonly to: string }): string {
+  const rest = location.slice(from.length)
+  const isWithin =
+    location.slice(0, from.length).toLowerCase() === from && (rest === '' || /^[/?#]/.test(rest))
+  return isWithin ? `${to}${rest}` : location
+}
+
+/** In the order in which they are taken off. A part of an encoded body cannot be decoded, and nothing else may pass unread. */
+function decodersOf(encoding: string, status: number): Transform[] {
+  const names = encoding
+    .toLowerCase()
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '' && one !== 'identity')
+  if (names.length === 0) return []
+  if (status === 206 || names.length > 2) throw new Failure('broken')
+  return names.toReversed().map(decoderOf)
+}
+
+/** Whatever has arrived goes on, so that events are not held back. */
+function decoderOf(name: string): Transform {
+  const flush = { flush: constants.Z_SYNC_FLUSH }
+  if (name === 'gzip' || name === 'x-gzip') return createGunzip(flush)
+  if (name === 'deflate') return createInflate(flush)
+  if (name === 'br') return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH })
+  if (name === 'zstd') return createZstdDecompress({ flush: constants.ZSTD_e_flush })
+  throw new Failure('broken')
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import type { Sign } from '../rules/asked.ts'
+import { readSigned } from '../sign/read-signed.ts'
+import { MAX_HASHED_BODY, signAnew } from '../sign/sign-anew.ts'
+import { readWhole } from './body.ts'
+import { Failure } from './failure.ts'
+import type { Inbound } from './inbound/inbound.ts'
+import type { Line } from './line.ts'
+import { liveOf, maskOf, type Prepared } from './prepared.ts'
+
+/** A request of AWS is signed anew: over the body where the signature covers it. */
+export async function signedAnew(verdict: Sign, inbound: Inbound, line: Line): Promise<Prepared> {
+  const { held, use, upgrade, place, placeholder } = verdict
+  const live = liveOf(held, line, placeholder.name)
+  const clean = verdict.clean()
+  const request = { method: inbound.method, ...clean }
+  const read = readSigned(request)
+  if (!read.ok) throw new Failure('bad_signature', { held })
+  const { signed } = read
+  const isHashed = signed.payload.kind === 'hashed'
+  const tooLarge = new Failure('body_too_large', { held })
+  const body = isHashed && inbound.hasBody ? await readWhole(inbound, MAX_HASHED_BODY, tooLarge) : undefined
+  const bodyHash = isHashed ? hexHash(body) : undefined
+  const host = clean.headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? ''
+  const anew = signAnew({ request, signed, place, live, placeholders: held.placeholders, host, bodyHash })
+  if (!anew.ok) throw new Failure('bad_signature', { held })
+  line.decision = 'injected'
+  const { target, headers, body: through } = anew
+  return { target, headers, use, upgrade, body: body ?? 'stream', through, live, mask: maskOf(live) }
+}
+
+function hexHash(body: Buffer | undefined): string {
+  return createHash('sha256')
+    .update(body ?? '')
+    .digest('hex')
+}

@@ -1,0 +1,26 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+
+/** The TCP connection under a TLS socket that was made by us. */
+const under = new WeakMap<TLSSocket, Socket>()
+
+export function rememberUnder(secure: TLSSocket, raw: Socket): void {
+  under.set(secure, raw)
+}
+
+export function rawOf(socket: Socket): Socket {
+  return (socket instanceof TLSSocket ? under.get(socket) : undefined) ?? socket
+}
+
+/** Ends it with RST: nobody takes what arrived before for complete. */
+export function reset(socket: Socket): void {
+  // First the connection itself: TLS would say goodbye, and the kernel end it in peace.
+  const raw = rawOf(socket)
+  if (!raw.destroyed) raw.resetAndDestroy()
+  socket.destroy()
+}
+
+/** A socket without a listener for errors ends the process. */
+export function ignoreErrors(socket: { on(event: 'error', listener: () => void): unknown }): void {
+  socket.on('error', () => undefined)
+}

@@ -1,0 +1,177 @@
+import { request, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { BodyMask } from '../mask/mask.ts'
+import { pump } from './body.ts'
+import type { Context } from './context.ts'
+import { Failure } from './failure.ts'
+import type { Inbound } from './inbound/inbound.ts'
+import type { Line } from './line.ts'
+import type { Prepared } from './prepared.ts'
+import { withoutHop } from './reply.ts'
+import { ignoreErrors, reset } from './sockets.ts'
+import { MAX_HEADER_BYTES } from './upstream/outbound-h1.ts'
+import type { Destination } from './upstream/reach.ts'
+
+/** The connection of a client that asked for another protocol, and what came after its request. */
+export interface Socketed {
+  readonly socket: Socket
+  readonly head: Buffer
+}
+
+interface Switch {
+  readonly ctx: Context
+  readonly inbound: Inbound
+  readonly to: Destination
+  readonly prepared: Prepared
+  readonly line: Line
+  readonly socketed: Socketed
+}
+
+const EXTENSIONS = /^sec-websocket-extensions$/i
+/** What a client may send before the upstream has agreed. */
+const MOST_EARLY_BYTES = 64 * 1024
+
+/** Asks the upstream for the other protocol. After its 101 bytes flow both ways until one side ends, breaks or is silent for too long. */
+export async function switchProtocols(of: Switch): Promise<void> {
+  const { ctx, to, prepared, socketed } = of
+  if (socketed.head.length > MOST_EARLY_BYTES) throw new Failure('bad_framing')
+  const { live } = prepared
+  let upstream: Socket | undefined
+  const untrack =
+    live &&
+    ctx.cuts.track(live.credentialId, () => {
+      of.line.reason = 'ended'
+      reset(socketed.socket)
+      if (upstream !== undefined) reset(upstream)
+    })
+  of.line.beforeEnd = () => {
+    untrack?.()
+    upstream?.destroy()
+    of.line.redacted = prepared.mask?.count ?? 0
+  }
+  upstream = await ctx.pools.open(to, live?.credentialId ?? null)
+  ignoreErrors(upstream)
+  if (socketed.socket.destroyed) {
+    reset(upstream)
+    return
+  }
+  await ask(of, upstream)
+}
+
+function ask(of: Switch, upstream: Socket): Promise<void> {
+  const { inbound, prepared, ctx } = of
+  // Compressed messages would hide a secret that is reflected.
+  const headers = prepared.headers
+    .filter(([name]) => prepared.mask === undefined || !EXTENSIONS.test(name))
+    .flat()
+  const outgoing = request({
+    ...{ method: inbound.method, path: prepared.target, headers, setHost: false },
+    ...{ createConnection: () => upstream, agent: false, maxHeaderSize: MAX_HEADER_BYTES },
+  })
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Failure('too_slow'))
+      reset(upstream)
+    }, ctx.idleMs)
+    outgoing.once('error', (cause) => reject(new Failure('broken', { cause })))
+    outgoing.once('close', () => clearTimeout(timer))
+    outgoing.once('response', (reply) => {
+      clearTimeout(timer)
+      resolve()
+      declined(of, reply)
+    })
+    outgoing.once('upgrade', (reply, _socket, head) => {
+      clearTimeout(timer)
+      resolve()
+      agreed(of, upstream, reply.rawHeaders, head)
+    })
+    outgoing.end()
+  })
+}
+
+/** The upstream answers in HTTP: its reply ends the connection. */
+function declined({ inbound, prepared, line }: Switch, reply: import('node:http').IncomingMessage): void {
+  const flat = withoutHop(reply.rawHeaders)
+  const status = reply.statusCode ?? 0
+  line.status = status
+  const masking = prepared.mask?.open()
+  const out = inbound.respond(
+    status,
+    [...(prepared.mask?.headers(flat) ?? flat), 'Connection', 'close'],
+    false,
+  )
+  reply.on('error', () => inbound.break())
+  pump(reply, out, {
+    onChunk: (chunk) => masked(line, chunk, masking),
+    onEnd: () => masking?.end(),
+  })
+}
+
+function agreed(of: Switch, upstream: Socket, rawHeaders: readonly string[], head: Buffer): void {
+  const { ctx, prepared, line, socketed } = of
+  const { socket } = socketed
+  line.status = 101
+  const flat = withoutHop(rawHeaders)
+  const headers = prepared.mask?.headers(flat) ?? flat
+  const lines = [`HTTP/1.1 101 ${STATUS_CODES[101]}`, 'Connection: Upgrade', `Upgrade: ${prepared.upgrade}`]
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    if (prepared.mask !== undefined && EXTENSIONS.test(headers[at] ?? '')) continue
+    lines.push(`${headers[at]}: ${headers[at + 1]}`)
+  }
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  const idle = setTimeout(() => {
+    line.reason = 'too_slow'
+    reset(socket)
+    reset(upstream)
+  }, ctx.idleMs)
+  const masking = prepared.mask?.open()
+  if (head.length > 0) upstream.unshift(head)
+  if (socketed.head.length > 0) socket.unshift(socketed.head)
+  join(
+    upstream,
+    socket,
+    idle,
+    (chunk) => masked(line, chunk, masking),
+    () => masking?.end(),
+  )
+  join(socket, upstream, idle, (chunk) => {
+    line.bytesSent += chunk.length
+    return chunk
+  })
+  socket.once('close', () => {
+    clearTimeout(idle)
+    line.end()
+  })
+}
+
+/** One direction of bytes. What breaks on one side breaks the other. */
+export function join(
+  from: Socket,
+  to: Socket,
+  idle: NodeJS.Timeout,
+  onChunk: (chunk: Buffer) => Buffer,
+  onEnd: () => Buffer | undefined = () => undefined,
+): void {
+  let hasEnded = false
+  pump(from as Duplex, to, {
+    onChunk: (chunk) => {
+      idle.refresh()
+      return onChunk(chunk)
+    },
+    onEnd: () => {
+      hasEnded = true
+      return onEnd()
+    },
+  })
+  from.once('error', () => reset(to))
+  from.once('close', () => {
+    if (!hasEnded) reset(to)
+  })
+  from.resume()
+}
+
+function masked(line: Line, chunk: Buffer, masking: BodyMask | undefined): Buffer {
+  line.bytesReceived += chunk.length
+  return masking === undefined ? chunk : masking.write(chunk)
+}

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { isIP, connect as openTcp, type Socket } from 'node:net'
+import {
+  connect as connectTls,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls'
+import { Failure } from '../failure.ts'
+import { ignoreErrors, rememberUnder, reset } from '../sockets.ts'
+import { bareHost, type Destination } from './reach.ts'
+
+export interface Connected {
+  readonly socket: Socket
+  /** What TLS agreed on; `http/1.1` without TLS. */
+  readonly protocol: 'h2' | 'http/1.1'
+}
+
+export interface HowToConnect {
+  readonly alpn: readonly string[]
+  readonly timeoutMs: number
+  /** Gets the TCP connection at once, so that it can be cut while it connects. */
+  onSocket(raw: Socket): void
+  readonly connect?: ((address: string, port: number) => Socket) | undefined
+}
+
+const byTcp = (host: string, port: number) => openTcp({ host, port, noDelay: true })
+
+/** Connects to the checked address; TLS proves the name. Throws `Failure`. */
+export async function connectUpstream(
+  to: Destination,
+  address: string,
+  how: HowToConnect,
+): Promise<Connected> {
+  const { connect = byTcp } = how
+  const raw = connect(address, to.port)
+  ignoreErrors(raw)
+  how.onSocket(raw)
+  const socket = to.scheme === 'http' ? raw : openTls(raw, to, how.alpn)
+  await ready(socket, to.scheme === 'http' ? 'connect' : 'secureConnect', how.timeoutMs)
+  const isHttp2 = to.scheme === 'https' && (socket as TLSSocket).alpnProtocol === 'h2'
+  return { socket, protocol: isHttp2 ? 'h2' : 'http/1.1' }
+}
+
+function openTls(raw: Socket, to: Destination, alpn: readonly string[]): TLSSocket {
+  const host = bareHost(to.host)
+  const secure = connectTls({
+    socket: raw,
+    // The name to prove, where the server name extension must be absent.
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    secureContext: trusting(to.ca),
+    ALPNProtocols: [...alpn],
+    rejectUnauthorized: true,
+  })
+  rememberUnder(secure, raw)
+  return secure
+}
+
+function ready(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (failure?: Failure) => {
+      clearTimeout(timer)
+      socket.off(event, onReady)
+      socket.off('error', onError)
+      socket.off('close', onClose)
+      if (failure === undefined) resolve()
+      else {
+        ignoreErrors(socket)
+        reset(socket)
+        reject(failure)
+      }
+    }
+    const onReady = () => settle()
+    const onError = (cause: Error) => settle(new Failure('unreachable', { cause }))
+    const onClose = () => settle(new Failure('unreachable'))
+    const timer = setTimeout(() => settle(new Failure('too_slow')), timeoutMs)
+    socket.once(event, onReady)
+    socket.on('error', onError)
+    socket.once('close', onClose)
+  })
+}
+
+/** A context takes milliseconds to make: one for each set of authorities. */
+const contexts = new Map<string, SecureContext>()
+const MOST_CONTEXTS = 100
+
+function trusting(ca: string | undefined): SecureContext {
+  const key = ca === undefined ? '' : createHash('sha256').update(ca).digest('base64')
+  const known = contexts.get(key)
+  if (known !== undefined) return known
+  const context = createSecureContext({ ca: ca ?? systemAuthorities() })
+  if (contexts.size >= MOST_CONTEXTS) contexts.clear()
+  contexts.set(key, context)
+  return context
+}
+
+/** Those of Node, of `NODE_EXTRA_CA_CERTS`, and of the operating system, where a company puts its own. */
+function systemAuthorities(): string[] {
+  return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])]
+}

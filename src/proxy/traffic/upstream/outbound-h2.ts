@@ -1,0 +1,111 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
+import { Failure } from '../failure.ts'
+import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
+
+/** A stream of this session. `authority`: for `:authority`. Throws where the session is closing or a header is malformed. */
+export function sendByHttp2(
+  session: ClientHttp2Session,
+  of: OutRequest & { readonly scheme: string },
+  on: OutboundEvents,
+): Outbound {
+  const { fields, authority } = requestFields(of)
+  const promised = of.headers.some(([name]) => name.toLowerCase() === 'trailer')
+  const stream = session.request(
+    { ':method': of.method, ':path': of.target, ':scheme': of.scheme, ':authority': authority, ...fields },
+    { endStream: !of.hasBody, waitForTrailers: promised && of.hasBody },
+  )
+  let trailers: OutgoingHttpHeaders = {}
+  stream.on('wantTrailers', () => stream.sendTrailers(trailers))
+  const state = listen(stream, on)
+  return {
+    body: stream,
+    sendTrailers: (flat) => {
+      trailers = toFields(flat)
+    },
+    break: (code = constants.NGHTTP2_CANCEL) => {
+      state.isOver = true
+      stream.on('error', () => undefined)
+      stream.close(code)
+    },
+  }
+}
+
+function listen(stream: ClientHttp2Stream, on: OutboundEvents): { isOver: boolean } {
+  const state = { isOver: false }
+  let received: readonly string[] = []
+  let hasEnded = false
+  const fail = (code?: number) => {
+    if (state.isOver) return
+    state.isOver = true
+    on.onBroken(new Failure('broken'), code)
+  }
+  stream.on('error', () => fail(stream.rstCode))
+  stream.on('continue', () => on.onContinue())
+  stream.on('headers', (headers: IncomingHttpHeaders & { ':status'?: number }, _flags, raw) => {
+    on.onInform(Number(headers[':status']), withoutPseudo(raw as unknown as string[]))
+  })
+  stream.on('trailers', (_headers, _flags, ...more: unknown[]) => {
+    received = (more[0] as string[] | undefined) ?? []
+  })
+  stream.on('end', () => {
+    hasEnded = true
+  })
+  // Node ends the body of a stream that was reset: what arrived before is not complete.
+  stream.on('aborted', () => fail(stream.rstCode))
+  stream.on('close', () => {
+    const isBroken = stream.rstCode !== undefined && stream.rstCode !== constants.NGHTTP2_NO_ERROR
+    if (isBroken || !hasEnded) fail(stream.rstCode)
+    state.isOver = true
+  })
+  stream.on('response', (headers, flags, ...more: unknown[]) => {
+    on.onReply({
+      status: Number(headers[':status']),
+      headers: withoutPseudo(more[0] as string[]),
+      body: stream,
+      isOver: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0,
+      trailers: () => received,
+    })
+  })
+  return state
+}
+
+function requestFields(of: OutRequest) {
+  let authority = ''
+  const flat: string[] = []
+  for (const [name, value] of of.headers) {
+    const lower = name.toLowerCase()
+    if (lower === 'host') authority = value
+    else if (lower !== 'expect') flat.push(lower, value)
+  }
+  if (of.takesTrailers) flat.push('te', 'trailers')
+  return { authority, fields: toFields(flat) }
+}
+
+/** As Node wants headers of HTTP/2: names in lower case, several values as a list. */
+export function toFields(flat: readonly string[]): OutgoingHttpHeaders {
+  const fields: Record<string, string | string[]> = Object.create(null)
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const name = (flat[at] ?? '').toLowerCase()
+    const value = flat[at + 1] ?? ''
+    const known = fields[name]
+    if (known === undefined) fields[name] = value
+    else if (typeof known === 'string') fields[name] = [known, value]
+    else known.push(value)
+  }
+  return fields
+}
+
+function withoutPseudo(raw: readonly string[]): string[] {
+  const flat: string[] = []
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] ?? ''
+    if (!name.startsWith(':')) flat.push(name, raw[at + 1] ?? '')
+  }
+  return flat
+}

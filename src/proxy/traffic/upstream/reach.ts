@@ -1,0 +1,103 @@
+import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import ipaddr from 'ipaddr.js'
+import { BackendError } from '../../../domain/backend-error.ts'
+import { isLoopbackAddress } from '../../../domain/network/loopback.ts'
+import { resolveChecked } from '../../../egress/address.ts'
+import { Failure } from '../failure.ts'
+import type { TrafficParts } from '../parts.ts'
+
+/** Where a request goes. */
+export interface Destination {
+  readonly scheme: 'https' | 'http'
+  /** Canonical; an address of IPv6 in brackets. */
+  readonly host: string
+  readonly port: number
+  /** PEM of the authorities to trust instead of the system's. */
+  readonly ca?: string | undefined
+  /** Of a backend; `other` where no credential of the run is for it. */
+  readonly is: 'local' | 'backend' | 'other'
+}
+
+type ReachParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer'>
+
+/** Addresses that only one's own network has: never those of an authority that no backend names. */
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '198.18.0.0/15'].map(
+  (text) => ipaddr.parseCIDR(text),
+)
+
+export function bareHost(host: string): string {
+  return host.startsWith('[') ? host.slice(1, -1) : host
+}
+
+/** Resolves once, and returns the address to connect to. Throws `Failure`. */
+export function createReach({ resolver, isLocal, ownServer }: ReachParts) {
+  const own = ownServer.map(splitHostPort)
+
+  async function lookup(name: string, is: Destination['is']): Promise<readonly string[]> {
+    const found = isIP(name) === 0 ? await resolver.addresses(name) : [name]
+    if (is === 'other' && found.some(isPrivate)) throw new Failure('address_not_allowed')
+    return found
+  }
+
+  async function isOwn(host: string, port: number, address: string): Promise<boolean> {
+    const samePort = own.filter((one) => one.port === port)
+    if (samePort.length === 0) return false
+    if (samePort.some((one) => bareHost(one.host) === host)) return true
+    const found = await Promise.all(
+      samePort.map(({ host: name }) => lookup(bareHost(name), 'local').catch(() => [])),
+    )
+    // Where it listens on this machine, no other address of this machine leads to it, either.
+    const all = found.flat()
+    return all.some((one) => isSame(one, address)) || (isHere(address) && all.some(isHere))
+  }
+
+  return async ({ host: text, port, is }: Destination): Promise<string> => {
+    const host = bareHost(text)
+    // Names are refused before anybody is asked for them.
+    if (own.some((one) => one.port === port && bareHost(one.host) === host)) throw new Failure('own_server')
+    const address = await check(host, is, lookup)
+    if (await isOwn(host, port, address)) throw new Failure('own_server')
+    // On another machine than Mayfly's, the child could listen there.
+    if (isLoopbackAddress(address) && !isLocal) throw new Failure('address_not_allowed')
+    return address
+  }
+}
+
+type Lookup = (name: string, is: Destination['is']) => Promise<readonly string[]>
+
+async function check(host: string, is: Destination['is'], lookup: Lookup): Promise<string> {
+  try {
+    const found = (name: string) => lookup(name, is)
+    if (isIP(host) !== 0) await found(host)
+    return await resolveChecked(host, { local: is === 'local', lookup: found })
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    const cause = error instanceof Error && error.cause instanceof Failure ? error.cause : undefined
+    const isForbidden = error instanceof BackendError && error.fault === 'misconfigured'
+    throw cause ?? new Failure(isForbidden ? 'address_not_allowed' : 'unreachable', { cause: error })
+  }
+}
+
+function isPrivate(address: string): boolean {
+  if (isIP(address) === 0) return true
+  const parsed = ipaddr.process(address.replace(/%.*$/, ''))
+  return parsed.kind() === 'ipv4'
+    ? PRIVATE.some((subnet) => parsed.match(subnet))
+    : parsed.range() !== 'unicast' && !['rfc6052', '6to4'].includes(parsed.range())
+}
+
+function isHere(address: string): boolean {
+  if (isLoopbackAddress(address)) return true
+  return Object.values(networkInterfaces()).some((all) => all?.some((one) => isSame(one.address, address)))
+}
+
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((text) => ipaddr.process(text.replace(/%.*$/, '')).toString())
+  return first === second
+}
+
+function splitHostPort(text: string): { readonly host: string; readonly port: number } {
+  const at = text.lastIndexOf(':')
+  return { host: text.slice(0, at).toLowerCase(), port: Number(text.slice(at + 1)) }
+}
