@@ -3,6 +3,7 @@ import type { Ends } from '../../domain/network/socket-table.ts'
 import type { DatabaseUse } from '../../domain/use.ts'
 import type { Resolver } from '../../egress/resolver.ts'
 import type { Cuts, Held, Live, ProxyLog, Recorder } from '../types.ts'
+import type { Change } from './copy.ts'
 
 export interface DatabaseParts {
   readonly held: Held
@@ -67,12 +68,10 @@ export interface Visit {
   connect(options: { readonly givesLogin: boolean }): Promise<Socket>
   /** TLS over it, as the use says. Throws `Refusal`. */
   secure(raw: Socket): Promise<Socket>
-  /** Copies in both directions until both have ended. `toUpstream` may change what the child sends, or throw `Refusal`. */
-  join(upstream: Socket, options?: JoinOptions): Promise<void>
-}
-
-export interface JoinOptions {
-  readonly toUpstream?: (chunk: Buffer) => readonly Buffer[]
+  /** What is recorded of it, once the login upstream begins: `injected`, or `forwarded` where nothing secret is sent. */
+  decide(decision: 'injected' | 'forwarded'): void
+  /** Copies in both directions until both have ended. `change` sees what the child sends, and may throw `Refusal`. */
+  join(upstream: Socket, change?: Change): Promise<void>
 }
 
 /** Talks to the child in its own language, errors before the login included. Throws `Refusal` only to have it recorded. */

@@ -59,3 +59,10 @@ export const upstreamProtocol = (what: string) =>
     `The server sent what the proxy does not understand: ${what}.`,
     'Check that the host and port of the backend are those of this kind of database.',
   )
+
+export const wrongPlaceholder = () =>
+  new Refusal(
+    'wrong_placeholder',
+    'The password is not the placeholder of this run.',
+    'Use the password of the environment or the credential that this run was given.',
+  )

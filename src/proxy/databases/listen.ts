@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { chmod } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { DatabaseParts } from './parts.ts'
+
+/** Of a Unix socket, without the byte that ends it (unix(7), sun_path). */
+const MAX_PATH = 107
+const MOST_TRIES = 1_000
+const KEEP_ALIVE_MS = 30_000
+
+/** What the child has once it is known to be no other user's. */
+export type OnChild = (child: Socket, options: { readonly provesItself: boolean }) => void
+
+type Rules = Pick<DatabaseParts, 'peerUids' | 'uids' | 'log' | 'held'>
+
+/** A socket of the first name that is free. Throws where the path is too long. */
+export async function listenOnSocket(
+  directory: string,
+  nameOf: (number: number) => string,
+  onChild: OnChild,
+): Promise<{ server: Server; path: string; number: number }> {
+  for (let number = 0; number < MOST_TRIES; number += 1) {
+    const path = join(directory, nameOf(number))
+    if (Buffer.byteLength(path) > MAX_PATH) {
+      throw new Error(
+        `The path of the socket is longer than ${MAX_PATH} bytes: ${path}. Use a shorter directory.`,
+      )
+    }
+    const server = newServer((child) => onChild(child, { provesItself: false }))
+    if (!(await isListening(server, { path }))) continue
+    await chmod(path, 0o600)
+    return { server, path, number }
+  }
+  throw new Error(`There is no free name for a socket in ${directory}.`)
+}
+
+/** A port on 127.0.0.1, and the same one on ::1 where `both`, so that nobody else has what `localhost` may stand for. */
+export async function listenOnPort(
+  rules: Rules,
+  both: boolean,
+  onChild: OnChild,
+): Promise<{ servers: readonly Server[]; port: number }> {
+  const admit = admission(rules, (child) => onChild(child, { provesItself: true }))
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const server = newServer(admit)
+    await isListening(server, { host: '127.0.0.1', port: 0 })
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('The port has no number.')
+    const { port } = address
+    if (!both) return { servers: [server], port }
+    const other = newServer(admit)
+    try {
+      if (await isListening(other, { host: '::1', port })) return { servers: [server, other], port }
+    } catch (error) {
+      // Without IPv6 nobody else has it, either.
+      if (/EADDRNOTAVAIL|EAFNOSUPPORT/.test(codeOf(error))) return { servers: [server], port }
+      server.close()
+      throw error
+    }
+    server.close()
+  }
+  throw new Error('There is no port that is free on 127.0.0.1 and on ::1.')
+}
+
+function newServer(onChild: (child: Socket) => void): Server {
+  const options = {
+    allowHalfOpen: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
+  }
+  return createServer(options, (child) => {
+    child.on('error', () => undefined)
+    onChild(child)
+  })
+}
+
+/** False where the address is taken. */
+async function isListening(
+  server: Server,
+  at: { path: string } | { host: string; port: number },
+): Promise<boolean> {
+  try {
+    server.listen(at)
+    await once(server, 'listening')
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EADDRINUSE') return false
+    throw error
+  }
+}
+
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')
+
+/** Closes what another user opened. Only Linux says whose a connection is; elsewhere the placeholder alone protects the port. */
+function admission(
+  { peerUids, uids = [process.getuid?.() ?? -1], log, held }: Rules,
+  onChild: (child: Socket) => void,
+): (child: Socket) => void {
+  if (uids === 'any' || process.platform !== 'linux') return onChild
+  let hasWarned = false
+  return async (child) => {
+    const uid = await Promise.resolve(peerUids(child)).catch(() => undefined)
+    if (child.destroyed) return
+    if (uid !== undefined && uids.includes(uid)) return onChild(child)
+    child.resetAndDestroy()
+    if (!hasWarned)
+      log.warn(`Another user tried to connect to the port of ${held.name}; the connection was closed.`)
+    hasWarned = true
+  }
+}
