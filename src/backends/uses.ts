@@ -17,13 +17,17 @@ export function rules(
 }
 
 /**
- * A name within a pattern of a path, as one segment or a part of one. A `*` at its end stays one, as in a scope. What a pattern
- * cannot say becomes `*`: no upstream of ours has such names.
+ * A name within a pattern of a path, as one segment or a part of one; a slash becomes `%2F`, for rules with `slashes`. A `*` at its
+ * end stays one, as in a scope. What a pattern cannot say becomes `*`: no upstream of ours has such names.
  */
 export function segment(name: string): string {
   const text = name.replaceAll('/', '%2F').replace(/[?#\\\p{Cc}]|%(?!2F)|\*(?!$)/gu, '*')
-  return /^\.{0,2}$/.test(text) || (text.match(/\*/g)?.length ?? 0) > 4 ? '*' : text
+  const isOdd = text === '' || text.split('%2F').some((part) => /^\.{1,2}$/.test(part))
+  return isOdd || text.split('*').length > MOST_STARS ? '*' : text
 }
+
+/** Of one segment; a name has at most all but one of them, so that a template may have one more. */
+const MOST_STARS = 4
 
 export const AUTHORIZATION: Place = { in: 'header', name: 'authorization' }
 /** The secret as the password, or as the name of a user without one. */
@@ -86,9 +90,7 @@ export function gitRules(
   return both.flatMap((path) => [
     ...rules(READING, [`${path}/info/refs`], more),
     ...rules(['POST'], [`${path}/git-upload-pack`, `${path}/info/lfs/objects/batch`], more),
-    ...(canPush
-      ? rules(['POST'], [`${path}/git-receive-pack`, `${path}/info/lfs/locks/**`], more)
-      : []),
+    ...(canPush ? rules(['POST'], [`${path}/git-receive-pack`, `${path}/info/lfs/locks/**`], more) : []),
   ])
 }
 

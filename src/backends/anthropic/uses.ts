@@ -18,7 +18,10 @@ export function usesOf({
     {
       places: [AUTHORIZATION, { in: 'header', name: 'x-api-key' }],
       allow: [
-        ...rules([...READING, 'POST', 'DELETE'], RESOURCES.map((name) => `/v1/${name}/**`)),
+        ...rules(
+          [...READING, 'POST', 'DELETE'],
+          RESOURCES.map((name) => `/v1/${name}/**`),
+        ),
         ...rules(READING, ['/v1/models/**']),
         ...rules(['POST'], ['/v1/complete']),
       ],

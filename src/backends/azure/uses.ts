@@ -9,7 +9,12 @@ const GRAPHS = ['graph.microsoft.com', 'graph.microsoft.us', 'microsoftgraph.chi
 
 const GROUP = '/subscriptions/*/resourceGroups/*'
 /** Types whose creation makes identities, gives rights, or runs a template that may do both and print keys. */
-const POWERS = ['Microsoft.Authorization', 'Microsoft.ManagedIdentity', 'Microsoft.Resources', 'Microsoft.KeyVault']
+const POWERS = [
+  'Microsoft.Authorization',
+  'Microsoft.ManagedIdentity',
+  'Microsoft.Resources',
+  'Microsoft.KeyVault',
+]
 
 /**
  * Resource Manager and Graph. Other resources have a host for each account or vault, which no configuration names. Resource
@@ -37,7 +42,10 @@ const MANAGER = {
     ),
   ],
   deny: [
-    ...rules(CHANGING, POWERS.map((type) => `${GROUP}/providers/${type}/**`)),
+    ...rules(
+      CHANGING,
+      POWERS.map((type) => `${GROUP}/providers/${type}/**`),
+    ),
     ...rules(CHANGING, [
       `${GROUP}/providers/*/*/*/federatedIdentityCredentials/**`,
       `${GROUP}/providers/Microsoft.ContainerRegistry/registries/*/tokens/**`,
@@ -51,7 +59,8 @@ const GRAPH = {
   allow: rules(READING, ['/v1.0/**', '/beta/**'], anyCase),
   deny: rules(
     ['*'],
-    ['bitlocker', 'recoveryKeys', 'threatAssessmentRequests'].map((part) => `/*/informationProtection/${part}/**`)
+    ['bitlocker', 'recoveryKeys', 'threatAssessmentRequests']
+      .map((part) => `/*/informationProtection/${part}/**`)
       .concat(['/*/directory/deviceLocalCredentials/**', '/*/deviceLocalCredentials/**'])
       .concat(['/*/servicePrincipals/*/synchronization/secrets/**']),
   ),

@@ -78,7 +78,11 @@ export function usesOf(settings: Config, scopes: readonly string[]): readonly Ht
 
 /** Where one address stands for all APIs, also those that only make credentials. */
 const OF_ONE_HOST = [
-  ...['/v1/projects/*/serviceAccounts/**', '/*/projects/*/secrets/**', '/*/projects/*/locations/*/secrets/**'],
+  ...[
+    '/v1/projects/*/serviceAccounts/**',
+    '/*/projects/*/secrets/**',
+    '/*/projects/*/locations/*/secrets/**',
+  ],
   ...['/v1/token', '/token', '/oauth2/**', '/v2/projects/*/locations/*/keys/**'],
   ...['/google.iam.admin.v1.IAM/**', '/google.iam.credentials.v1.IAMCredentials/**'],
   '/google.cloud.secretmanager.v1.SecretManagerService/**',

@@ -16,7 +16,13 @@ const COMMON = [
 ]
 
 /** Paths of a repository that make credentials, or what credentials are made from. */
-const KEYS = ['/keys/**', '/codespaces/**', '/pulls/*/codespaces/**', '/actions/oidc/**', '/actions/runners/**']
+const KEYS = [
+  '/keys/**',
+  '/codespaces/**',
+  '/pulls/*/codespaces/**',
+  '/actions/oidc/**',
+  '/actions/runners/**',
+]
 /** Those that a scope may name by their permission: what is stored there cannot be read again. */
 const STORED = {
   secrets: ['/actions/secrets/**', '/agents/secrets/**', '/environments/*/secrets/**'],
@@ -42,12 +48,14 @@ export function usesOf(settings: Config, scopes: readonly string[]): readonly Ht
   const hosts = hostsOf(base)
   const git = {
     places: [BASIC, AUTHORIZATION],
-    allow: targets.filter(({ clones }) => clones).flatMap(
-      (one) => gitRules([`/${pathOf(one)}`], one.pushes, { caseless: true }),
-    ),
+    allow: targets
+      .filter(({ clones }) => clones)
+      .flatMap((one) => gitRules([`/${pathOf(one)}`], one.pushes, { caseless: true })),
   }
   const raw = targets.filter(({ clones }) => clones).map((one) => `/${pathOf(one)}/**`)
-  const uploads = targets.filter(({ pushes }) => pushes).map((one) => `/repos/${pathOf(one)}/releases/*/assets`)
+  const uploads = targets
+    .filter(({ pushes }) => pushes)
+    .map((one) => `/repos/${pathOf(one)}/releases/*/assets`)
   return [
     ...httpUse('api', site(base), {
       places: [AUTHORIZATION, BASIC],
@@ -118,9 +126,7 @@ function targetsOf({ owner: configured }: Config, wishes: readonly Wish[]): read
 
 function denied(wishes: readonly Wish[]): readonly Rule[] {
   const named = new Set(wishes.filter(({ level }) => level !== 'read').map(({ permission }) => permission))
-  const stored = Object.entries(STORED).flatMap(([permission, paths]) =>
-    named.has(permission) ? [] : paths,
-  )
+  const stored = Object.entries(STORED).flatMap(([permission, paths]) => (named.has(permission) ? [] : paths))
   const below = (paths: readonly string[]) => paths.map((path) => `/repos/*/*${path}`)
   return rules(CHANGING, below([...KEYS, ...stored]))
 }

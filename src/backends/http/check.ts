@@ -3,6 +3,7 @@ import { parseDuration } from '../../domain/duration.ts'
 import { isLinearPattern } from '../../domain/formats/pattern.ts'
 import { faultsOf } from '../../domain/formats/schema-faults.ts'
 import { isScope } from '../../domain/scope.ts'
+import { checkUses } from './check-uses.ts'
 import { type Recipe, RecipeSchema } from './schema.ts'
 import { createGrammar, partsOf } from './scopes.ts'
 import { hasStrayBrace, isPointer, namesIn } from './template.ts'
@@ -16,7 +17,7 @@ export interface RecipeFault {
   readonly message: string
 }
 
-type Report = (path: Path, message: string) => void
+export type Report = (path: Path, message: string) => void
 
 /** Variables of every request of `issue`, besides those of the configuration and the scopes. */
 export const ISSUE_VARIABLES =
@@ -49,7 +50,10 @@ export function findRecipeFaults(value: unknown): readonly RecipeFault[] {
   checkFields(recipe, report)
   checkScopes(recipe, report)
   checkParts(recipe, report)
-  if (faults.length === 0) checkTemplates(recipe, report)
+  if (faults.length === 0) {
+    checkTemplates(recipe, report)
+    checkUses(recipe, report)
+  }
   return faults
 }
 

@@ -7,6 +7,7 @@ import { createCredentials } from './credentials.ts'
 import type { FieldSpec, Recipe } from './schema.ts'
 import { createGrammar, formRegExp } from './scopes.ts'
 import { requireBase } from './send.ts'
+import { usesOf } from './uses.ts'
 
 /** The kind that a checked recipe describes. */
 export function kindOf(recipe: Recipe): Kind {
@@ -33,6 +34,7 @@ export function kindOf(recipe: Recipe): Kind {
       help: grammar.help,
     },
     ...(recipe.environment === undefined ? {} : { environment: recipe.environment }),
+    ...(recipe.uses === undefined ? {} : { uses: usesOf(recipe) as NonNullable<Kind['uses']> }),
     validate: requireBase,
     open: async (config, host, base) => createCredentials(recipe, grammar, config, host, base),
   })

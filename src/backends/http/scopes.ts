@@ -25,6 +25,8 @@ export function formRegExp(form: string, { parts = {} }: Recipe['scopes']): RegE
 export interface Grammar extends Pick<Kind['scopes'], 'valid' | 'gives' | 'forms' | 'help'> {
   /** The variables of granted scopes. Throws `unsupported` for what one credential cannot hold. */
   read(config: Config, scopes: readonly string[]): { readonly vars: Vars; readonly each: readonly Vars[] }
+  /** The parts of a scope as its text has them, with the texts that its form sets. Empty for what is no scope. */
+  partsIn(scope: string): Readonly<Record<string, string>>
   /** The variables of each place where credentials can be; one without variables if the recipe names none. */
   places(config: Config): readonly Vars[]
 }
@@ -68,6 +70,11 @@ export function createGrammar(recipe: Recipe): Grammar {
     forms: recipe.scopes.forms.flatMap((form) => expandForm(form, scopes)),
     help: scopes.help,
     places,
+    partsIn(scope) {
+      const sets = Object.entries(forms.find(({ matches }) => matches.test(scope))?.sets ?? {})
+      const texts = sets.filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+      return { ...Object.fromEntries(texts), ...groupsOf(scope) }
+    },
     read(config, granted) {
       const most = scopes.most ?? 1
       const refuse = (message: string) => unsupported(message)

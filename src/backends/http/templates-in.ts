@@ -3,7 +3,7 @@ import { isPointer } from './template.ts'
 
 /** One template of a recipe. */
 export interface Place {
-  readonly within: 'auth' | 'issue' | 'revoke' | 'list' | 'check' | 'headers' | 'environment' | 'uses'
+  readonly within: 'auth' | 'issue' | 'revoke' | 'list' | 'check' | 'headers' | 'environment'
   readonly path: readonly (string | number)[]
   readonly text: string
   /** `whole`: it is one JSON value; `each`: it is filled in once for each scope. */

@@ -52,7 +52,9 @@ export const mysql = defineKind({
     MYSQL_DATABASE: '{database}',
   },
   uses: (settings, scopes) =>
-    databaseUse('mysql', settings, [...new Set(planGrants(settings, scopes).map(({ database }) => database))]),
+    databaseUse('mysql', settings, [
+      ...new Set(planGrants(settings, scopes).map(({ database }) => database)),
+    ]),
   validate: requireTls,
   open: openMysql,
 })

@@ -57,7 +57,9 @@ export const postgres = defineKind({
     databaseUse(
       'postgres',
       settings,
-      settings.grant === 'statements' ? undefined : planGroups(settings, scopes).map(({ database }) => database),
+      settings.grant === 'statements'
+        ? undefined
+        : planGroups(settings, scopes).map(({ database }) => database),
     ),
   validate: requireConsistent,
   setup: {

@@ -21,7 +21,10 @@ const OF_ACTION: Readonly<Record<string, readonly string[]>> = {
  * The registry itself, with the token. Its realm is Mayfly, which no proxy reaches: programs must send the token at once, as docker
  * does with `registrytoken`.
  */
-export function usesOf({ address, repositories, local, ca }: Settings, scopes: readonly string[]): readonly HttpUse[] {
+export function usesOf(
+  { address, repositories, local, ca }: Settings,
+  scopes: readonly string[],
+): readonly HttpUse[] {
   const known = scopes.filter((scope) => isRegistryScope(scope) && gives(repositories, scope))
   const access = accessOf(repositories, known)
   return httpUse(

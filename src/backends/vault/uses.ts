@@ -10,7 +10,12 @@ const ASKED = [
   ...['/auth/token/lookup-self', '/sys/health', '/sys/seal-status', '/sys/leader'],
   ...['/sys/internal/ui/mounts/**', '/sys/wrapping/lookup'],
 ]
-const DONE = ['/auth/token/renew-self', '/auth/token/revoke-self', '/auth/token/lookup-self', '/sys/capabilities-self']
+const DONE = [
+  '/auth/token/renew-self',
+  '/auth/token/revoke-self',
+  '/auth/token/lookup-self',
+  '/sys/capabilities-self',
+]
 
 /** Secrets that are stored ("KV secrets engine - version 2 (API)"). */
 const KV2 = ['data', 'metadata', 'delete', 'undelete', 'destroy', 'subkeys']
