@@ -20,7 +20,10 @@ const OPTIONS = {
     '<file>',
     'write the environment for the programs into this file, when everything listens; the files that it names are in a directory beside it; both are removed at the end',
   ),
-  listen: text('<address>', 'listen on this address of the machine; default: 127.0.0.1; with a port, that is the one for HTTPS_PROXY'),
+  listen: text(
+    '<address>',
+    'listen on this address of the machine; default: 127.0.0.1; with a port, that is the one for HTTPS_PROXY',
+  ),
   uid: many(
     '<number>',
     'a user whose programs may connect, or any, where a container or pod is the border; default: the one of the proxy; may be repeated',
@@ -41,7 +44,8 @@ export const verb = defineVerb({
   options: OPTIONS,
   examples: {
     'mayfly proxy --config /etc/mayfly-proxy/coder.yaml': 'as a service, for the programs of another user',
-    'mayfly proxy --backend github --backend orders-db --env-file ./proxy.env': 'for programs that are started with this environment',
+    'mayfly proxy --backend github --backend orders-db --env-file ./proxy.env':
+      'for programs that are started with this environment',
   },
   json: 'one line when everything listens: {run, env_file, variables, forward, sites: [{name, use, url}], databases: [{name, use, host, port}]}',
   exits: [3, 4, 5],
@@ -55,7 +59,10 @@ async function readWish(context: Context, options: ValuesOf<typeof OPTIONS>): Pr
   const requested = [...(ofFile?.credentials ?? []), ...requestedByFlags(options)]
   checkOnce(requested)
   if (requested.length === 0)
-    throw usage('No credentials requested.', 'Request them with --backend, --env or --file, or in the file of --config.')
+    throw usage(
+      'No credentials requested.',
+      'Request them with --backend, --env or --file, or in the file of --config.',
+    )
   if (heartbeat !== undefined)
     await readDuration('--heartbeat', heartbeat, MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS)
   const beats = heartbeat ?? ofFile?.heartbeat

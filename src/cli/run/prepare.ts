@@ -26,10 +26,13 @@ export interface Delivered {
  */
 export async function deliverAll(
   context: Pick<Context, 'now' | 'out'>,
-  { session, issued, openDirectory, onEnd, note }: Pick<
-    Preparation,
-    'session' | 'issued' | 'openDirectory' | 'onEnd' | 'note'
-  >,
+  {
+    session,
+    issued,
+    openDirectory,
+    onEnd,
+    note,
+  }: Pick<Preparation, 'session' | 'issued' | 'openDirectory' | 'onEnd' | 'note'>,
   { requested, env, redaction, obtained: given }: Delivered,
 ): Promise<Context['env']> {
   const hide = redaction === undefined ? () => {} : hideFrom(redaction, note)

@@ -12,7 +12,7 @@ import { openAgentSession, type Session } from '../session/open.ts'
 import { environmentText, openProxyPlace, type ProxyPlace } from './environment-file.ts'
 import { describeEnd, type RunEnd } from './heartbeat.ts'
 import { type IssuedCredentials, trackIssued } from './issued-credentials.ts'
-import { noRuns, type OpenOptions, type OpenRun, openRun, runOfLogin, type RunWish } from './open-run.ts'
+import { noRuns, type OpenOptions, type OpenRun, openRun, type RunWish, runOfLogin } from './open-run.ts'
 import { deliverAll } from './prepare.ts'
 import { asIssuance } from './proxied.ts'
 import { inWords } from './proxy-failure.ts'
@@ -97,7 +97,12 @@ interface RunAlone {
 async function openRunAlone(
   context: Context,
   { run: named, wish }: ProxyAlone,
-  { session, signal, note, over }: Omit<OpenOptions, 'onEnded'> & { readonly over: PromiseWithResolvers<End> },
+  {
+    session,
+    signal,
+    note,
+    over,
+  }: Omit<OpenOptions, 'onEnded'> & { readonly over: PromiseWithResolvers<End> },
 ): Promise<RunAlone> {
   const onEnded = (_: string, { reason }: RunEnd) => over.resolve({ kind: 'run_ended', reason })
   const open =

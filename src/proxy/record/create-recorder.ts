@@ -2,9 +2,10 @@ import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { RequestBatch } from '../../client/wire.ts'
+import { MAX_LINES } from '../../domain/run-request.ts'
 import type { ProxyLog, Recorder, RequestLine } from '../types.ts'
 import { newBatchId } from './batch-id.ts'
-import { lineOnWire, MAX_LINES, takeBatch, type WireLine } from './lines.ts'
+import { lineOnWire, takeBatch, type WireLine } from './lines.ts'
 
 export interface RecorderOptions {
   readonly runs: Pick<Client['runs'], 'record'>

@@ -1,4 +1,4 @@
-import { MAX_LINES } from '../../api/run-requests.ts'
+import { MAX_LINES } from '../../domain/run-request.ts'
 import type { RequestLine as Line } from '../../client/wire.ts'
 import type { RequestLine } from '../types.ts'
 
@@ -8,7 +8,6 @@ export interface WireLine {
   readonly bytes: number
 }
 
-export { MAX_LINES }
 
 /** The server takes 64 KiB, with what stands around the lines. */
 const MAX_BATCH_BYTES = 60_000

@@ -1,0 +1,188 @@
+import { invalid } from './problems.ts'
+import type { HttpUse, Place, Rule, UseRules } from './use.ts'
+
+/** What an administrator names, as it is sent: the schema has checked its types and lengths. */
+export interface SentUseRules {
+  readonly uses?: readonly SentUse[] | undefined
+  readonly allow?: readonly SentRule[] | undefined
+  readonly deny?: readonly SentRule[] | undefined
+  readonly services?: readonly string[] | undefined
+}
+
+export interface SentUse {
+  readonly protocol: 'http'
+  readonly name: string
+  readonly origin: string
+  readonly local?: boolean | undefined
+  readonly ca?: string | undefined
+  readonly places: readonly SentPlace[]
+  readonly allow: readonly SentRule[]
+  readonly deny?: readonly SentRule[] | undefined
+}
+
+export interface SentRule {
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly slashes?: boolean | undefined
+  readonly use?: string | undefined
+}
+
+export type SentPlace = { readonly field?: string | undefined } & (
+  | { readonly in: 'header' | 'query'; readonly name: string }
+  | { readonly in: 'basic' | 'path' }
+  | { readonly in: 'body'; readonly name: string; readonly max_bytes: number }
+  | {
+      readonly in: 'sigv4'
+      readonly key_id: string
+      readonly token?: string | undefined
+      readonly allow?: readonly string[] | undefined
+      readonly deny: readonly string[]
+    }
+)
+
+/** Throws `invalid_request`, which names the place. Certificates are checked by whoever can read them. */
+export function readUseRules(sent: SentUseRules): UseRules {
+  const uses = sent.uses?.map((use, index) => readUse(use, `uses.uses[${index}]`))
+  const names = new Set(uses?.map(({ name }) => name))
+  if (uses !== undefined && names.size < uses.length)
+    throw invalid('"uses.uses" has two uses of the same name.')
+  return {
+    ...(uses && { uses }),
+    ...(sent.allow && { allow: sent.allow.map((one, index) => readRule(one, `uses.allow[${index}]`)) }),
+    ...(sent.deny && { deny: sent.deny.map((one, index) => readRule(one, `uses.deny[${index}]`)) }),
+    ...(sent.services && { services: readServices(sent.services, 'uses.services') }),
+  }
+}
+
+function readUse(sent: SentUse, at: string): HttpUse {
+  const local = sent.local ?? false
+  const places = sent.places.map((place, index) => readPlace(place, `${at}.places[${index}]`))
+  const isSigned = places.length > 0 && places.every((place) => place.in === 'sigv4')
+  return {
+    protocol: 'http',
+    name: readName(sent.name, `${at}.name`),
+    origin: readOrigin(sent.origin, { local, isSigned }, `${at}.origin`),
+    local,
+    ...(sent.ca === undefined ? {} : { ca: sent.ca }),
+    places,
+    allow: sent.allow.map((one, index) => readRule(one, `${at}.allow[${index}]`)),
+    deny: (sent.deny ?? []).map((one, index) => readRule(one, `${at}.deny[${index}]`)),
+  }
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+/** RFC 9110 §5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
+const METHOD = /^(\*|[A-Z][A-Z0-9_-]{0,31})$/
+const SERVICE = /^[a-z0-9][a-z0-9-]{0,62}$/
+const FIELD = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+const PRINTABLE = /^[\x21-\x7e]{1,64}$/
+
+function readName(name: string, at: string): string {
+  if (NAME.test(name)) return name
+  throw invalid(`"${at}" is letters, digits, ".", "_" and "-".`)
+}
+
+function readField(field: string, at: string): string {
+  if (FIELD.test(field)) return field
+  throw invalid(`"${at}" is not the name of a field of a credential.`)
+}
+
+const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
+const ORIGIN = new RegExp(
+  `^(https?)://((\\*\\.)?(${LABEL}\\.)*${LABEL}|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$`,
+)
+
+/** As a browser writes it: lower case, no port that is the scheme's, an address in its one form. */
+function readOrigin(
+  origin: string,
+  { local, isSigned }: { readonly local: boolean; readonly isSigned: boolean },
+  at: string,
+): string {
+  const found = ORIGIN.exec(origin)
+  const isWild = found?.[3] !== undefined
+  // A wildcard is no host name to a parser of addresses.
+  const plain = isWild ? origin.replace('*.', 'any.') : origin
+  if (found === null || URL.parse(plain)?.origin !== plain)
+    throw invalid(`"${at}" is a scheme, a host in lower case and perhaps a port: https://api.example.com.`)
+  if (isWild && !isSigned) throw invalid(`"${at}" begins with "*.", which only a use with "sigv4" alone may.`)
+  // `*.com` would stand for anybody's host.
+  if (isWild && plain.split('.').length < 3) throw invalid(`"${at}" has too few labels after "*.".`)
+  if (found[1] === 'http' && !local) throw invalid(`"${at}" is plain HTTP, which only a "local" use may be.`)
+  return origin
+}
+
+/** A proxy sets or removes these itself. */
+const OWN_HEADERS = new Set([
+  ...['connection', 'content-length', 'expect', 'forwarded', 'host', 'keep-alive', 'proxy-authenticate'],
+  ...['proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'via'],
+])
+
+function readPlace(place: SentPlace, at: string): Place {
+  const field = place.field === undefined ? {} : { field: readField(place.field, `${at}.field`) }
+  switch (place.in) {
+    case 'header':
+      if (!TOKEN.test(place.name) || OWN_HEADERS.has(place.name.toLowerCase()))
+        throw invalid(`"${at}.name" is not the name of a header that may hold a secret.`)
+      return { ...field, in: 'header', name: place.name.toLowerCase() }
+    case 'query':
+      return { ...field, in: 'query', name: readParameter(place.name, at) }
+    case 'body':
+      return { ...field, in: 'body', name: readParameter(place.name, at), maxBytes: place.max_bytes }
+    case 'basic':
+    case 'path':
+      return { ...field, in: place.in }
+    case 'sigv4':
+      return {
+        ...field,
+        in: 'sigv4',
+        keyId: readField(place.key_id, `${at}.key_id`),
+        ...(place.token === undefined ? {} : { token: readField(place.token, `${at}.token`) }),
+        ...(place.allow === undefined ? {} : { allow: readServices(place.allow, `${at}.allow`) }),
+        deny: readServices(place.deny, `${at}.deny`),
+      }
+    default: {
+      const never: never = place
+      return never
+    }
+  }
+}
+
+function readParameter(name: string, at: string): string {
+  if (PRINTABLE.test(name)) return name
+  throw invalid(`"${at}.name" is 1 to 64 visible ASCII characters.`)
+}
+
+function readServices(services: readonly string[], at: string): readonly string[] {
+  if (services.every((one) => SERVICE.test(one))) return services
+  throw invalid(`"${at}" has signing names of AWS, such as "s3".`)
+}
+
+function readRule(rule: SentRule, at: string): Rule & { readonly use?: string } {
+  const { methods, path, slashes, use } = rule
+  if (!methods.every((one) => METHOD.test(one)) || (methods.includes('*') && methods.length > 1))
+    throw invalid(`"${at}.methods" has methods in capitals, or "*" alone.`)
+  const fault = faultOfPattern(path)
+  if (fault !== undefined) throw invalid(`"${at}.path" ${fault}.`)
+  return {
+    methods,
+    path,
+    ...(slashes === undefined ? {} : { slashes }),
+    ...(use === undefined ? {} : { use: readName(use, `${at}.use`) }),
+  }
+}
+
+/** What is wrong with a pattern of a path, as the end of a sentence; undefined: nothing. */
+export function faultOfPattern(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'does not begin with "/"'
+  // Decoded: `%2F` would never match, and the rest is no part of a path.
+  if (/[%?#\\]/.test(path)) return 'has "%", "?", "#" or a backslash; write it decoded, without a query'
+  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(path)) return 'has a control character'
+  const segments = path.slice(1).split('/')
+  if (segments.some((one) => one === '.' || one === '..')) return 'has a segment "." or ".."'
+  if (segments.slice(0, -1).includes('')) return 'has an empty segment'
+  const wild = segments.findIndex((one) => one.includes('**'))
+  if (wild >= 0 && (wild < segments.length - 1 || segments[wild] !== '**'))
+    return 'has "**" elsewhere than as its last segment'
+  return undefined
+}
