@@ -115,7 +115,7 @@ export function environmentText(variables: Readonly<Record<string, string | unde
 
 function notWritten(path: string, cause: unknown): CliError {
   if (cause instanceof CliError) return cause
-  return new CliError('not_written', `Cannot write ${path}: ${systemReason(cause) ?? "it failed"}.`, {
+  return new CliError('not_written', `Cannot write ${path}: ${systemReason(cause) ?? 'it failed'}.`, {
     hint: 'Choose another --env-file.',
     cause,
   })

@@ -1,5 +1,5 @@
-import { MAX_LINES } from '../../domain/run-request.ts'
 import type { RequestLine as Line } from '../../client/wire.ts'
+import { MAX_LINES } from '../../domain/run-request.ts'
 import type { RequestLine } from '../types.ts'
 
 /** A line in the form of the interface, and its size there. */
@@ -7,7 +7,6 @@ export interface WireLine {
   readonly line: Line
   readonly bytes: number
 }
-
 
 /** The server takes 64 KiB, with what stands around the lines. */
 const MAX_BATCH_BYTES = 60_000
