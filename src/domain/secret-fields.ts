@@ -55,7 +55,13 @@ export function splitCredential({ token, fields }: CredentialParts, uses: readon
 
 /** Whether `token` only repeats the fields, as the server writes it for a credential that has no one value. */
 export function isTextOf(token: string, fields: Readonly<Record<string, string | number>>): boolean {
-  return token === JSON.stringify(fields)
+  if (!token.startsWith('{')) return false
+  try {
+    const said = Object.entries(JSON.parse(token) as object)
+    return said.length === Object.keys(fields).length && said.every(([name, value]) => fields[name] === value)
+  } catch {
+    return false
+  }
 }
 
 /** The password of a URL, decoded; undefined: it has none. */
