@@ -4,7 +4,7 @@ import type { Client } from '../client/client.ts'
 import type { IssuedCredential } from '../client/wire.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
-import type { DatabaseUse } from '../domain/use.ts'
+import type { DatabaseUse, Use } from '../domain/use.ts'
 import { createPeerUids } from '../egress/peer-uid.ts'
 import { createResolver } from '../egress/resolver.ts'
 import { createAuthority } from './authority/authority.ts'
@@ -223,7 +223,10 @@ function credentialOf(
   { held, sites, databases }: Ways,
 ): PlaceholderCredential {
   const { uses, placeholders, first } = held
-  const reached = databases.map(({ use, opened }) => ({ use, ...placeOf(opened, uids) }))
+  const reached = databases.map(({ use, opened }) => {
+    const place = placeOf(opened, uids)
+    return { use, ...place, fields: { ...opened.fields, ...place } }
+  })
   return placeholderCredential(first.credential, {
     uses,
     placeholders,
@@ -231,6 +234,11 @@ function credentialOf(
     sites,
     databases: reached,
   })
+}
+
+/** Names only: what `NO_PROXY` has. */
+function hostOf(use: Use): string {
+  return use.protocol === 'http' ? use.origin.replace(/^https?:\/\//, '').replace(/:\d+$/, '') : use.host
 }
 
 /** A socket is of no use to another user. */
@@ -254,8 +262,9 @@ async function leadTo(
   }
   const bundle = await writeBundle(directory, authority.certificate, env)
   await chmod(bundle, mode)
+  const hosts = ways.flatMap(({ held }) => held.uses.map(hostOf))
   const first = { ...addresses, ...paths }
-  return { variables: { ...first, ...forwardVariables(forward, bundle, { ...env, ...first }) }, notes }
+  return { variables: { ...first, ...forwardVariables(forward, bundle, { ...env, ...first }, hosts) }, notes }
 }
 
 function listenersOf({ uids }: ProxySettings, ways: readonly Ways[], forward: string): Listeners {

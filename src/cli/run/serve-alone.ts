@@ -166,7 +166,7 @@ async function announce(
     { requested, obtained, env: {} },
   )
   const { variables: leading, notes } = await proxy.leadTo(delivered)
-  for (const text of notes) note(`mayfly: ${text}`)
+  for (const text of notes) note(text)
   const variables = { ...delivered, ...leading }
   await place.write(variables)
   const { envFile } = place

@@ -70,7 +70,7 @@ export async function prepareThroughProxy(
   if (open !== undefined) proxy.beaten(open.sinceBeat())
   const delivered = await deliverAll(context, preparation, { requested, env, redaction, obtained })
   const { variables, notes } = await proxy.leadTo(delivered)
-  for (const text of notes) note(`mayfly: ${text}`)
+  for (const text of notes) note(text)
   await warnOfLogin(context, session, note)
   return { ...delivered, ...variables }
 }
