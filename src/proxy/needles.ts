@@ -19,6 +19,8 @@ export interface Needles<T> {
   readonly longest: number
 }
 
+/** With longer windows the tables of long needles fill, and jumps become shorter. */
+const MOST_WINDOW = 48
 const BUCKETS = 4096
 const bucketOf = (one: number, other: number) => (one ^ (other << 4)) & (BUCKETS - 1)
 
@@ -62,7 +64,7 @@ export function createNeedles<T>(list: readonly Needle<T>[]): Needles<T> {
 }
 
 function tablesOf<T>(needles: readonly Needle<T>[]) {
-  const window = needles.length === 0 ? 2 : Math.min(255, ...needles.map(({ bytes }) => bytes.length))
+  const window = needles.length === 0 ? 2 : Math.min(MOST_WINDOW, ...needles.map(({ bytes }) => bytes.length))
   const jumps = new Uint8Array(BUCKETS).fill(window - 1)
   const buckets: Needle<T>[][] = []
   for (const needle of needles) {

@@ -8,6 +8,8 @@ export interface Form {
 
 /** What is shorter would be found everywhere. */
 const SHORTEST = 6
+/** Nobody escapes every character, least of a long text: it would be six times as long. */
+const LONGEST_ESCAPED = 256
 
 /** The text as it is, in base64, and escaped for URLs, JSON and HTML. */
 export function formsOf(unchecked: string): Form[] {
@@ -18,7 +20,14 @@ export function formsOf(unchecked: string): Form[] {
   }
   const bytes = Buffer.from(text)
   if (bytes.length < SHORTEST) return []
-  for (const written of new Set([text, ...urlForms(text), ...jsonForms(text), ...htmlForms(text)])) {
+  const escaped = bytes.length > LONGEST_ESCAPED ? [] : fullyEscaped(text)
+  for (const written of new Set([
+    text,
+    ...urlForms(text),
+    ...jsonForms(text),
+    ...htmlForms(text),
+    ...escaped,
+  ])) {
     add(Buffer.from(written))
   }
   for (const offset of [0, 1, 2]) {
@@ -51,8 +60,7 @@ function urlForms(text: string): string[] {
   const component = encodeURIComponent(text)
   const strict = escapeInQuery(text)
   const form = strict.replaceAll('~', '%7E')
-  const all = Buffer.from(text).toString('latin1').split('').map(escapeByte).join('')
-  const upper = [component, strict, form, escapeInPath(text), encodeURI(text), all]
+  const upper = [component, strict, form, escapeInPath(text), encodeURI(text)]
   const written = upper.flatMap((one) => [one, one.replaceAll('%20', '+')])
   return written.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (one) => one.toLowerCase())])
 }
@@ -64,12 +72,17 @@ function jsonForms(text: string): string[] {
   // As Go and Java write characters that could end a script.
   const careful = ascii.replace(/[<>&]/g, escapeUnit)
   const more = careful.replace(/[=']/g, escapeUnit)
-  const all = text.split('').map(escapeUnit).join('')
   const written = [plain, ascii, careful, more].flatMap((one) => [one, slashes(one)])
-  return [...written, all].flatMap((one) => [
+  return written.flatMap((one) => [
     one,
     one.replace(/\\u[0-9a-f]{4}/g, (unit) => `\\u${unit.slice(2).toUpperCase()}`),
   ])
+}
+
+function fullyEscaped(text: string): string[] {
+  const inUrl = Buffer.from(text).toString('latin1').split('').map(escapeByte).join('')
+  const inJson = text.split('').map(escapeUnit).join('')
+  return [inUrl, inUrl.toLowerCase(), inJson, inJson.toUpperCase().replaceAll('\\U', '\\u')]
 }
 
 function escapeUnit(character: string): string {

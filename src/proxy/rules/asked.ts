@@ -75,7 +75,8 @@ export interface InjectBody extends Allowed {
   clean(): Applied
 }
 
-export interface InjectIntoBody {
+/** `held` may be another than that of the verdict, where two backends have one authority. */
+export interface InjectIntoBody extends Known {
   readonly placeholder: Placeholder
   /** `headers` has the new `Content-Length`. */
   apply(live: Live): (Applied & { readonly body: Buffer }) | Refused
