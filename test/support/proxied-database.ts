@@ -21,6 +21,7 @@ export interface ProxiedDatabase extends OpenedDatabase, AsyncDisposable {
   readonly cuts: Cuts
   /** What requests get from now on. */
   give(state: Live | Unusable): void
+  current(): Live | Unusable
   /** Resolves with the line of the next connection that ends so. */
   nextLine(decision?: RequestLine['decision']): Promise<RequestLine>
 }
@@ -76,6 +77,7 @@ export async function openProxied({ use, account, ...parts }: ProxiedOptions): P
     give(next) {
       state = next
     },
+    current: () => state,
     nextLine: (decision) =>
       new Promise((resolve) => {
         const look = (line: RequestLine) => {

@@ -1,17 +1,20 @@
 import { hostPort } from '../../domain/network/address.ts'
+import { LOOPBACK } from './listen.ts'
 import type { DatabaseParts, OpenedDatabase } from './parts.ts'
 
 interface Where {
+  /** Of the port. */
+  readonly host: string
+  readonly port: number
   readonly directory: string
   readonly socket: string
   /** Of the port in the name of a socket of PostgreSQL. */
   readonly socketPort: number
-  readonly port: number
+  /** The child cannot use the socket. */
+  readonly isByPort: boolean
 }
 
 type Described = Omit<OpenedDatabase, 'close'>
-
-const LOOPBACK = '127.0.0.1'
 
 /** What the child is told, in the words of its clients. */
 export function describe(
@@ -21,8 +24,11 @@ export function describe(
 ): Described {
   const live = held.now()
   const open: ReadonlyMap<string, string> = live.state === 'live' ? live.open : new Map()
-  const login = { username: open.get('username') ?? 'mayfly', database: open.get('database') ?? '' }
-  return FORMS[use.protocol]({ ...where, ...login, password: placeholder })
+  const username = open.get('username') ?? 'mayfly'
+  const known = { ...where, username, database: open.get('database') ?? '', password: placeholder }
+  const { fields, variables } = FORMS[use.protocol](known)
+  const { socket, port: tcpPort } = where
+  return { host: fields.host, port: fields.port, socket, tcpPort, password: placeholder, fields, variables }
 }
 
 interface Known extends Where {
@@ -31,52 +37,50 @@ interface Known extends Where {
   readonly password: string
 }
 
-function urlOf(scheme: string, { username, password, port, database }: Known, rest = ''): string {
-  const login = [username, password].map(encodeURIComponent).join(':')
-  return `${scheme}://${login}@${hostPort(LOOPBACK, port)}/${encodeURIComponent(database)}${rest}`
+interface Form {
+  readonly fields: OpenedDatabase['fields'] & { readonly host: string; readonly port: number }
+  readonly variables: OpenedDatabase['variables']
 }
 
-const FORMS: Readonly<Record<DatabaseParts['use']['protocol'], (known: Known) => Described>> = {
+function urlOf(scheme: string, { username, password, host, port, database }: Known, rest = ''): string {
+  const login = [username, password].map(encodeURIComponent).join(':')
+  return `${scheme}://${login}@${hostPort(host, port)}/${encodeURIComponent(database)}${rest}`
+}
+
+const FORMS: Readonly<Record<DatabaseParts['use']['protocol'], (known: Known) => Form>> = {
   postgres(known) {
-    const { directory, socketPort, username, database, password } = known
+    const { isByPort, username, database, password } = known
+    const host = isByPort ? known.host : known.directory
+    const port = isByPort ? known.port : known.socketPort
     const url = urlOf('postgresql', known, '?sslmode=disable')
-    const fields = {
-      host: directory,
-      port: socketPort,
-      sslmode: 'disable',
-      username,
-      database,
-      password,
-      url,
-    }
     return {
-      ...{ host: directory, port: socketPort, socket: known.socket, tcpPort: known.port, password, fields },
+      fields: { host, port, sslmode: 'disable', username, database, password, url },
       variables: {
-        ...{ PGHOST: directory, PGPORT: `${socketPort}`, PGUSER: username, PGPASSWORD: password },
+        ...{ PGHOST: host, PGPORT: `${port}`, PGUSER: username, PGPASSWORD: password },
         // The proxy is on the same machine, and has no certificate.
         ...{ PGDATABASE: database, PGSSLMODE: 'disable', PGGSSENCMODE: 'disable' },
       },
     }
   },
   mysql(known) {
-    const { socket, port, username, database, password } = known
-    const host = 'localhost'
-    const fields = { host, port, username, database, password, url: urlOf('mysql', known) }
+    const { isByPort, socket, port, username, database, password } = known
+    // The libraries of MySQL and MariaDB take the socket for this name, and all others the port.
+    const host = isByPort || known.host !== LOOPBACK ? known.host : 'localhost'
     return {
-      ...{ host, port, socket, tcpPort: port, password, fields },
+      fields: { host, port, username, database, password, url: urlOf('mysql', known) },
       variables: {
-        ...{ MYSQL_HOST: host, MYSQL_TCP_PORT: `${port}`, MYSQL_UNIX_PORT: socket, MYSQL_PWD: password },
+        ...{ MYSQL_HOST: host, MYSQL_TCP_PORT: `${port}`, MYSQL_PWD: password },
+        ...(isByPort ? {} : { MYSQL_UNIX_PORT: socket }),
         ...{ MYSQL_USER: username, MYSQL_DATABASE: database },
       },
     }
   },
   redis(known) {
-    const { socket, port, username, password } = known
+    const { host, port, username, password } = known
     const database = known.database === '' ? '0' : known.database
     const url = urlOf('redis', { ...known, database })
-    const fields = { host: LOOPBACK, port, username, password, database, url }
     return {
-      ...{ host: LOOPBACK, port, socket, tcpPort: port, password, fields },
+      fields: { host, port, username, password, database, url },
       variables: { REDIS_URL: url, REDISCLI_AUTH: password },
     }
   },

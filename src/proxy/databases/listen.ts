@@ -7,12 +7,13 @@ import type { DatabaseParts } from './parts.ts'
 /** Of a Unix socket, without the byte that ends it (unix(7), sun_path). */
 const MAX_PATH = 107
 const MOST_TRIES = 1_000
+export const LOOPBACK = '127.0.0.1'
 const KEEP_ALIVE_MS = 30_000
 
 /** What the child has once it is known to be no other user's. */
 export type OnChild = (child: Socket, options: { readonly provesItself: boolean }) => void
 
-type Rules = Pick<DatabaseParts, 'peerUids' | 'uids' | 'log' | 'held'>
+type Rules = Pick<DatabaseParts, 'peerUids' | 'uids' | 'log' | 'held' | 'host'>
 
 /** A socket of the first name that is free. Throws where the path is too long. */
 export async function listenOnSocket(
@@ -35,7 +36,7 @@ export async function listenOnSocket(
   throw new Error(`There is no free name for a socket in ${directory}.`)
 }
 
-/** A port on 127.0.0.1, and the same one on ::1 where `both`, so that nobody else has what `localhost` may stand for. */
+/** A port on 127.0.0.1 or `host`, and the same one on ::1 where `both`, so that nobody else has what `localhost` may stand for. */
 export async function listenOnPort(
   rules: Rules,
   both: boolean,
@@ -44,7 +45,7 @@ export async function listenOnPort(
   const admit = admission(rules, (child) => onChild(child, { provesItself: true }))
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const server = newServer(admit)
-    await isListening(server, { host: '127.0.0.1', port: 0 })
+    await isListening(server, { host: rules.host ?? LOOPBACK, port: 0 })
     const address = server.address()
     if (address === null || typeof address === 'string') throw new Error('The port has no number.')
     const { port } = address

@@ -1,6 +1,6 @@
 import type { Server } from 'node:net'
 import { describe } from './describe.ts'
-import { listenOnPort, listenOnSocket, type OnChild } from './listen.ts'
+import { LOOPBACK, listenOnPort, listenOnSocket, type OnChild } from './listen.ts'
 import { serveMysql } from './mysql/serve-mysql.ts'
 import type { DatabaseParts, OpenedDatabase, Protocol } from './parts.ts'
 import { servePostgres } from './postgres/serve-postgres.ts'
@@ -26,7 +26,7 @@ const SOCKETS: Readonly<Record<Kind, (number: number) => string>> = {
 
 /** Listens for the child on a socket and on a port, and logs in upstream with the credential of the run. */
 export async function openDatabase(parts: DatabaseParts): Promise<OpenedDatabase> {
-  const { held, use, directory } = parts
+  const { held, use, directory, host = LOOPBACK } = parts
   const placeholder = held.placeholders.get('password')
   if (placeholder === undefined) throw new Error(`There is no placeholder for the password of ${held.name}.`)
   const visits = createVisits(parts, PROTOCOLS[use.protocol](), placeholder)
@@ -34,10 +34,12 @@ export async function openDatabase(parts: DatabaseParts): Promise<OpenedDatabase
   const bySocket = await listenOnSocket(directory, SOCKETS[use.protocol], onChild)
   let servers: readonly Server[] = [bySocket.server]
   try {
-    const byPort = await listenOnPort(parts, use.protocol === 'mysql', onChild)
+    const byPort = await listenOnPort(parts, use.protocol === 'mysql' && host === LOOPBACK, onChild)
     servers = [...servers, ...byPort.servers]
     const where = {
+      host,
       directory,
+      isByPort: isForOthers(parts),
       socket: bySocket.path,
       socketPort: FIRST_POSTGRES + bySocket.number,
       port: byPort.port,
@@ -47,6 +49,12 @@ export async function openDatabase(parts: DatabaseParts): Promise<OpenedDatabase
     await close(servers, visits.end)
     throw error
   }
+}
+
+/** The directory of the socket is open to our own user only. */
+function isForOthers({ uids, host = LOOPBACK }: DatabaseParts): boolean {
+  const own = process.getuid?.()
+  return host !== LOOPBACK || (uids !== undefined && (uids === 'any' || uids.some((uid) => uid !== own)))
 }
 
 async function close(servers: readonly Server[], endVisits: () => Promise<void>): Promise<void> {

@@ -11,8 +11,12 @@ export interface Outcome {
   /** `error`: why it ended; `isKnown`: the child was admitted. */
   failed(error: unknown, isKnown: boolean): void
   cut(): void
+  /** `name`: of the placeholder that was sent here and belongs elsewhere. */
+  misused(name: string): void
   /** Undefined: the child went away before anything was decided. */
-  result(): { readonly decision: Decision; readonly reason: RefusalCode | null } | undefined
+  result():
+    | { readonly decision: Decision; readonly reason: RefusalCode | null; readonly placeholder?: string }
+    | undefined
 }
 
 export function createOutcome(): Outcome {
@@ -20,6 +24,7 @@ export function createOutcome(): Outcome {
   let reason: RefusalCode | null = null
   let hasJoined = false
   let isCut = false
+  let placeholder: string | undefined
   return {
     decide(made) {
       decision = made
@@ -37,7 +42,12 @@ export function createOutcome(): Outcome {
       else if (error instanceof ServerError) [decision, reason] = [undefined, 'upstream_refused']
       else if (decision === undefined && isKnown) reason = 'upstream_unreachable'
     },
+    misused(name) {
+      placeholder = name
+    },
     result() {
+      if (placeholder !== undefined)
+        return { decision: 'misused', reason: 'placeholder_misused', placeholder }
       if (decision !== undefined) return { decision, reason: null }
       return reason === null ? undefined : { decision: 'refused', reason }
     },

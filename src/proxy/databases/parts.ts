@@ -4,6 +4,7 @@ import type { DatabaseUse } from '../../domain/use.ts'
 import type { Resolver } from '../../egress/resolver.ts'
 import type { Cuts, Held, Live, ProxyLog, Recorder } from '../types.ts'
 import type { Change } from './copy.ts'
+import type { Refusal } from './refusal.ts'
 
 export interface DatabaseParts {
   readonly held: Held
@@ -15,8 +16,17 @@ export interface DatabaseParts {
   readonly resolver: Pick<Resolver, 'addresses'>
   /** See `createPeerUids`. */
   readonly peerUids: (socket: Ends) => number | undefined | Promise<number | undefined>
-  /** Whose connections to the port are accepted. `any`: where the network namespace is the border. Default: our own. */
+  /**
+   * Whose connections to the port are accepted. `any`: where the network namespace is the border. Default: our own. Where another
+   * user than ours is among them, the child is told of the port alone: the socket is of no use to it.
+   */
   readonly uids?: readonly number[] | 'any'
+  /** Address of the port; default: 127.0.0.1. On another one nobody says whose a connection is: then `uids` has to be `any`. */
+  readonly host?: string
+  /** All credentials of the run: one of their placeholders as the password of another one is a misuse. */
+  readonly all?: () => readonly Held[]
+  /** The held credential whose placeholder was misused. */
+  readonly onMisuse?: (held: Held) => void
   /** Whether Mayfly is reached over loopback: only then may an upstream have a loopback address. */
   readonly isLocal: boolean
   readonly log: ProxyLog
@@ -43,7 +53,7 @@ export interface OpenedDatabase {
   /** Of the socket's name (PostgreSQL), else the port on 127.0.0.1. */
   readonly port: number
   readonly socket: string
-  /** Always on 127.0.0.1, for clients that cannot use the socket. It asks for the password. */
+  /** For clients that cannot use the socket. It asks for the password. */
   readonly tcpPort: number
   /** The placeholder. The port asks for it, the socket does not. */
   readonly password: string
@@ -68,6 +78,8 @@ export interface Visit {
   connect(options: { readonly givesLogin: boolean }): Promise<Socket>
   /** TLS over it, as the use says. Throws `Refusal`. */
   secure(raw: Socket): Promise<Socket>
+  /** For a child with another password than the placeholder: `isIt` says whether it is this one. */
+  refuseLogin(isIt: (placeholder: string) => boolean): Refusal
   /** What is recorded of it, once the login upstream begins: `injected`, or `forwarded` where nothing secret is sent. */
   decide(decision: 'injected' | 'forwarded'): void
   /** Copies in both directions until both have ended. `change` sees what the child sends, and may throw `Refusal`. */

@@ -5,6 +5,7 @@ export type RefusalCode =
   | 'credential_ended'
   | 'no_sign_of_life'
   | 'wrong_placeholder'
+  | 'placeholder_misused'
   | 'database_not_permitted'
   | 'replication_not_permitted'
   | 'bad_startup'
@@ -65,4 +66,11 @@ export const wrongPlaceholder = () =>
     'wrong_placeholder',
     'The password is not the placeholder of this run.',
     'Use the password of the environment or the credential that this run was given.',
+  )
+
+export const misusedPlaceholder = () =>
+  new Refusal(
+    'placeholder_misused',
+    'The password is the placeholder of another credential of this run.',
+    'Use each placeholder only where it belongs; this was recorded.',
   )

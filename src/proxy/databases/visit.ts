@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import { hostPort } from '../../domain/network/address.ts'
 import type { RequestLine } from '../types.ts'
 import { join, reset } from './copy.ts'
-import { createOutcome } from './outcome.ts'
+import { createOutcome, type Outcome } from './outcome.ts'
 import type { DatabaseParts, Protocol, Times, Visit } from './parts.ts'
 import { ConnectionLost } from './read-exactly.ts'
-import { Refusal, refusalOf } from './refusal.ts'
+import { misusedPlaceholder, Refusal, refusalOf, wrongPlaceholder } from './refusal.ts'
 import { ServerError } from './server-error.ts'
 import { createConnect, secureUpstream } from './upstream.ts'
 
@@ -20,17 +20,10 @@ export interface Visits {
 
 export function createVisits(parts: DatabaseParts, protocol: Protocol, placeholder: string): Visits {
   const { most = MOST, log, held } = parts
-  const under = new Map<Socket, Promise<void>>()
+  const under = new Map<Socket, { readonly visit: OpenVisit; readonly served: Promise<void> }>()
   const connect = createConnect(parts)
 
-  async function serve(child: Socket, provesItself: boolean): Promise<void> {
-    const visit = openVisit(parts, {
-      child,
-      provesItself,
-      placeholder,
-      connect,
-      isFull: () => under.size > most,
-    })
+  async function serve(visit: OpenVisit): Promise<void> {
     try {
       await protocol(visit)
     } catch (error) {
@@ -38,6 +31,7 @@ export function createVisits(parts: DatabaseParts, protocol: Protocol, placehold
       if (!isExpected(error)) log.warn(`A connection to ${held.name} failed: ${codeOf(error)}.`)
     } finally {
       visit.end()
+      under.delete(visit.child)
     }
   }
 
@@ -45,12 +39,13 @@ export function createVisits(parts: DatabaseParts, protocol: Protocol, placehold
     serve(child, { provesItself }) {
       // Those that were refused a moment ago have a place, too.
       if (under.size >= 2 * most) return void reset(child)
-      const served = serve(child, provesItself).finally(() => under.delete(child))
-      under.set(child, served)
+      const options = { child, provesItself, placeholder, connect, isFull: () => under.size > most }
+      const visit = openVisit(parts, options)
+      under.set(child, { visit, served: serve(visit) })
     },
     async end() {
-      for (const child of under.keys()) reset(child)
-      await Promise.all(under.values())
+      for (const { visit } of under.values()) visit.reset()
+      await Promise.all([...under.values()].map(({ served }) => served))
     },
   }
 }
@@ -67,6 +62,7 @@ const codeOf = (error: unknown) =>
 
 interface OpenVisit extends Visit {
   failed(error: unknown): void
+  reset(): void
   /** Records it, and ends what is still open. */
   end(): void
 }
@@ -82,14 +78,15 @@ function openVisit(parts: DatabaseParts, options: VisitOptions): OpenVisit {
   const times = { ...TIMES, ...parts.times }
   const at = now()
   const outcome = createOutcome()
-  const sockets = createSockets(child)
+  const sockets = createSockets(child, held)
   let known: { readonly credentialId: string; readonly untrack: () => void } | undefined
   const cut = () => {
     outcome.cut()
     sockets.cut()
   }
   return {
-    ...{ ...options, use: parts.use, times, decide: outcome.decide },
+    ...{ ...options, use: parts.use, times, decide: outcome.decide, reset: sockets.reset },
+    refuseLogin: (isIt) => refuseLogin(parts, outcome, isIt),
     admit() {
       if (isFull()) throw TOO_MANY
       const live = held.now()
@@ -120,16 +117,32 @@ function openVisit(parts: DatabaseParts, options: VisitOptions): OpenVisit {
       sockets.reset()
       const result = outcome.result()
       if (result === undefined) return
-      const durationMs = Math.max(0, now() - at)
-      parts.recorder.record({
-        ...lineOf(parts, child),
-        at,
-        durationMs,
-        credentialId: known?.credentialId ?? null,
-        ...result,
-      })
+      const [durationMs, credentialId] = [Math.max(0, now() - at), known?.credentialId ?? null]
+      parts.recorder.record({ ...lineOf(parts, child), at, durationMs, credentialId, ...result })
     },
   }
+}
+
+function refuseLogin(
+  parts: DatabaseParts,
+  outcome: Outcome,
+  isIt: (placeholder: string) => boolean,
+): Refusal {
+  const found = misusedOf(parts, isIt)
+  if (found === undefined) return wrongPlaceholder()
+  outcome.misused(found.name)
+  parts.onMisuse?.(found.held)
+  return misusedPlaceholder()
+}
+
+function misusedOf({ all, held: own }: DatabaseParts, isIt: (placeholder: string) => boolean) {
+  for (const held of all?.() ?? []) {
+    if (held.name === own.name) continue
+    for (const [field, value] of held.placeholders) {
+      if (isIt(value)) return { held, name: field === '' ? held.name : `${held.name}.${field}` }
+    }
+  }
+  return undefined
 }
 
 function lineOf({ held, use }: DatabaseParts, child: Socket) {
@@ -147,7 +160,7 @@ function lineOf({ held, use }: DatabaseParts, child: Socket) {
 }
 
 /** Of one connection: once cut, it gets no others. */
-function createSockets(child: Socket) {
+function createSockets(child: Socket, held: DatabaseParts['held']) {
   const sockets = new Set<Socket>([child])
   let isCut = false
   const resetAll = () => {
@@ -159,7 +172,9 @@ function createSockets(child: Socket) {
       if (isCut) reset(socket)
     },
     requireUncut() {
-      if (isCut) throw refusalOf({ state: 'ended', why: 'it was revoked.' })
+      if (!isCut) return
+      const state = held.now()
+      throw refusalOf(state.state === 'live' ? { state: 'ended', why: 'it was revoked.' } : state)
     },
     cut() {
       isCut = true

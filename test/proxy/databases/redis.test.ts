@@ -43,20 +43,15 @@ afterAll(async () => {
   await server?.stop()
 })
 
-const SETTINGS: RedisOptions = {
+const SETTINGS = {
   retryStrategy: null,
   maxRetriesPerRequest: 0,
   enableReadyCheck: false,
   lazyConnect: true,
-}
-const newClient = (more: RedisOptions = {}) => {
-  const client = new Redis(proxied.variables['REDIS_URL'] ?? '', { ...SETTINGS, ...more })
+} satisfies RedisOptions
+async function using<T>(work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(proxied.variables['REDIS_URL'] ?? '', SETTINGS)
   client.on('error', () => undefined)
-  return client
-}
-
-async function using<T>(work: (client: Redis) => Promise<T>, more: RedisOptions = {}): Promise<T> {
-  const client = newClient(more)
   try {
     return await work(client)
   } finally {

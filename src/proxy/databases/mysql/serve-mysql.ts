@@ -1,7 +1,7 @@
 import { farewell } from '../copy.ts'
 import { readField } from '../live-field.ts'
 import type { Protocol, Visit } from '../parts.ts'
-import { badStartup, Refusal, wrongPlaceholder } from '../refusal.ts'
+import { badStartup, Refusal } from '../refusal.ts'
 import { isSameText } from '../same-text.ts'
 import { ServerError } from '../server-error.ts'
 import { withChild, withUpstream } from '../turns.ts'
@@ -67,7 +67,7 @@ async function openSession(visit: Visit, turn: Turn): Promise<void> {
 
 /** Throws `Refusal`, at the port also for a child that does not know the placeholder. */
 async function readLogin(visit: Visit, turn: Turn, scramble: Buffer): Promise<Response> {
-  const { child, provesItself, placeholder } = visit
+  const { child } = visit
   const read = async () => {
     const received = await withChild(visit, (signal) => readPacketOf(signal))
     turn.sequence = received.sequence + 1
@@ -81,7 +81,8 @@ async function readLogin(visit: Visit, turn: Turn, scramble: Buffer): Promise<Re
     child.write(packet(turn.sequence, switchTo(scramble)))
     answer = await read()
   }
-  if (provesItself && !isSameText(answer, nativeAnswer(placeholder, scramble))) throw wrongPlaceholder()
+  const isIt = (one: string) => isSameText(answer, nativeAnswer(one, scramble))
+  if (visit.provesItself && !isIt(visit.placeholder)) throw visit.refuseLogin(isIt)
   return response
 }
 

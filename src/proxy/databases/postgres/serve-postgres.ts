@@ -5,7 +5,7 @@ import { farewell } from '../copy.ts'
 import { readField } from '../live-field.ts'
 import type { Protocol, Visit } from '../parts.ts'
 import { readExactly } from '../read-exactly.ts'
-import { badStartup, Refusal, wrongPlaceholder } from '../refusal.ts'
+import { badStartup, Refusal } from '../refusal.ts'
 import { isSameText } from '../same-text.ts'
 import { ServerError } from '../server-error.ts'
 import { withChild, withUpstream } from '../turns.ts'
@@ -66,13 +66,16 @@ async function openSession(visit: Visit, asked: Asked & { kind: 'startup' }, key
 
 const passwordOf = (live: Live) => readField(live.secrets, 'password')
 
-async function requirePlaceholder({ child, placeholder, times }: Visit): Promise<void> {
+async function requirePlaceholder(visit: Visit): Promise<void> {
+  const { child, placeholder } = visit
   child.write(message('R', int32(CLEARTEXT)))
-  const { type, body } = await withChild({ times }, (signal) =>
+  const { type, body } = await withChild(visit, (signal) =>
     readMessage(child, signal, { most: MAX_PASSWORD, refuse: badStartup }),
   )
   if (type !== 'p' || body.at(-1) !== 0) throw badStartup('it sends no password')
-  if (!isSameText(body.subarray(0, -1), placeholder)) throw wrongPlaceholder()
+  const password = body.subarray(0, -1)
+  const isIt = (one: string) => isSameText(password, one)
+  if (!isIt(placeholder)) throw visit.refuseLogin(isIt)
 }
 
 async function connectUpstream(visit: Visit, signal: AbortSignal): Promise<Socket> {

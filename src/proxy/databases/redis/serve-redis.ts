@@ -3,11 +3,12 @@ import { farewell } from '../copy.ts'
 import { readField } from '../live-field.ts'
 import type { Protocol, Visit } from '../parts.ts'
 import { readSome } from '../read-exactly.ts'
-import { badStartup, Refusal, type RefusalCode, upstreamProtocol, wrongPlaceholder } from '../refusal.ts'
+import { badStartup, Refusal, type RefusalCode, upstreamProtocol } from '../refusal.ts'
+import { isSameText } from '../same-text.ts'
 import { ServerError } from '../server-error.ts'
 import { withChild, withUpstream } from '../turns.ts'
 import { encodeRequest, readRequest } from './requests.ts'
-import { type Login, nameOf, provesItself, translate } from './translate.ts'
+import { type Login, nameOf, passwordIn, translate } from './translate.ts'
 import { watchRequests } from './watch-requests.ts'
 
 /** Of requests that are answered before the login. */
@@ -75,9 +76,12 @@ async function readLogin(visit: Visit): Promise<readonly Buffer[] | 'quit'> {
     for (let count = 0; count < MOST_BEFORE; count += 1) {
       const request = await readRequest(child, signal)
       if (request.length === 0) continue
-      const isProven = provesItself(request, placeholder)
-      if (isProven === true) return request
-      if (isProven === false) throw wrongPlaceholder()
+      const password = passwordIn(request)
+      if (password !== undefined) {
+        const isIt = (one: string) => isSameText(password, one)
+        if (isIt(placeholder)) return request
+        throw visit.refuseLogin(isIt)
+      }
       if (nameOf(request) === 'quit') {
         await farewell(child, Buffer.from(OK))
         return 'quit'

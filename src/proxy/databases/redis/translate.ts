@@ -15,11 +15,10 @@ const WRONG = 'not-the-placeholder'
 /** After `RESET` a connection is the default user, who may do other things. No server knows this one, and its error shows the name. */
 const NO_RESET = 'MAYFLY-REFUSES-RESET-OPEN-A-NEW-CONNECTION'
 
-/** Whether the password that a request names is the placeholder; undefined where it names none. */
-export function provesItself(parts: readonly Buffer[], placeholder: string): boolean | undefined {
+/** The password that a request names. */
+export function passwordIn(parts: readonly Buffer[]): Buffer | undefined {
   const at = passwordAt(parts)
-  const given = at === undefined ? undefined : parts[at]
-  return given === undefined ? undefined : isSameText(given, placeholder)
+  return at === undefined ? undefined : parts[at]
 }
 
 /** `AUTH [user] password`, `HELLO [version [AUTH user password] [SETNAME name]]`. */
@@ -43,7 +42,7 @@ export function translate(parts: readonly Buffer[], { username, password, placeh
   if (at === undefined) {
     return encodeRequest(parts.map((part) => (part.includes(placeholder) ? WRONG : part)))
   }
-  const isRight = provesItself(parts, placeholder) === true
+  const isRight = isSameText(parts[at] ?? '', placeholder)
   const login = [username, isRight ? password : WRONG]
   const hasUser = nameOf(parts) === 'hello' || parts.length === 3
   const before = parts.slice(0, hasUser ? at - 1 : at)
