@@ -1,7 +1,7 @@
 import type { HttpUse } from '../../domain/use.ts'
 import type { Asked, Known, Verdict } from '../rules/asked.ts'
 import { readSigned } from '../sign/read-signed.ts'
-import { upstreamAuthority } from '../sign/upstream.ts'
+import { upstreamHost } from '../sign/upstream.ts'
 import type { Context } from './context.ts'
 import { exchange } from './exchange.ts'
 import { Failure, failureOf } from './failure.ts'
@@ -48,12 +48,14 @@ function decide(ctx: Context, inbound: Inbound, way: Way): { authority: string; 
 /** At a base URL that stands for many hosts, the signature names the one. */
 function authorityOf({ method, target, headers }: Inbound, { authority, site }: Way): string {
   if (site === undefined || !isWide(site.known)) return authority
-  const read = readSigned({ method, target, headers })
-  if (!read.ok) throw new Failure('bad_signature', { held: site.known.held })
-  const { service, region } = read.signed
-  const found = upstreamAuthority(site.known.use.origin, service, region)
-  if (found === undefined) throw new Failure('service_not_allowed', { held: site.known.held })
-  return found
+  const { held } = site.known
+  const request = { method, target, headers }
+  const signed = readSigned(request)
+  if ('kind' in signed) throw new Failure(signed.reason, { held })
+  const suffix = authority.replace(/^\*\./, '')
+  const found = upstreamHost(suffix.replace(/:\d+$/, ''), signed, request)
+  if (found === undefined) throw new Failure('service_not_allowed', { held })
+  return `${found}${/:\d+$/.exec(suffix)?.[0] ?? ''}`
 }
 
 function isWide({ use }: Known): boolean {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Sign } from '../rules/asked.ts'
 import { readSigned } from '../sign/read-signed.ts'
+import { checkService } from '../sign/service.ts'
 import { MAX_HASHED_BODY, signAnew } from '../sign/sign-anew.ts'
 import { readWhole } from './body.ts'
 import { Failure } from './failure.ts'
@@ -14,16 +15,17 @@ export async function signedAnew(verdict: Sign, inbound: Inbound, line: Line): P
   const live = liveOf(held, line, placeholder.name)
   const clean = verdict.clean()
   const request = { method: inbound.method, ...clean }
-  const read = readSigned(request)
-  if (!read.ok) throw new Failure('bad_signature', { held })
-  const { signed } = read
+  const signed = readSigned(request)
+  if ('kind' in signed) throw new Failure(signed.reason, { held })
+  const host = clean.headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? ''
+  const refused = checkService({ target: clean.target, signed, place, host })
+  if (refused !== undefined) throw new Failure(refused.reason, { held })
   const isHashed = signed.payload.kind === 'hashed'
   const tooLarge = new Failure('body_too_large', { held })
   const body = isHashed && inbound.hasBody ? await readWhole(inbound, MAX_HASHED_BODY, tooLarge) : undefined
   const bodyHash = isHashed ? hexHash(body) : undefined
-  const host = clean.headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? ''
   const anew = signAnew({ request, signed, place, live, placeholders: held.placeholders, host, bodyHash })
-  if (!anew.ok) throw new Failure('bad_signature', { held })
+  if (anew.kind === 'refuse') throw new Failure(anew.reason, { held })
   line.decision = 'injected'
   const { target, headers, body: through } = anew
   return { target, headers, use, upgrade, body: body ?? 'stream', through, live, mask: maskOf(live) }
