@@ -158,7 +158,7 @@ export default {
         sessions: ['audit', 'authentication'],
         'command-logins': ['audit', 'sessions'],
         operators: ['audit', 'authentication', 'agents', 'sessions'],
-        live: ['audit', 'authentication', 'sessions'],
+        live: ['audit', 'authentication', 'runs', 'sessions'],
       },
       ['^src/core/create-core\\.ts$'],
     ),

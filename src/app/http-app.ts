@@ -89,7 +89,10 @@ export async function openHttpApp(
   )
   if (config.accessLog) logRequests(server, log)
   // They have no end of their own, and the server closes when all replies have.
-  server.addHook('preClose', () => core.feed.close())
+  server.addHook('preClose', async () => {
+    await core.feed.close()
+    await core.followedRuns.close()
+  })
   await server.ready()
   checkRoutes(registered)
   return listeners(config, server, adminSocket)

@@ -15,6 +15,7 @@ import type {
   Callers,
   Denials,
   Feed,
+  FollowedRuns,
   Health,
   Identities,
   IssuerKeys,
@@ -56,6 +57,7 @@ export interface Core {
   readonly overdue: Overdue
   readonly notifier: Notifier
   readonly feed: Feed
+  readonly followedRuns: FollowedRuns
   readonly sso: SsoProviders
   readonly identities: Identities
   readonly settings: Settings

@@ -12,6 +12,7 @@ import { createLastRevocations } from './backends/last-revocations.ts'
 import { createUnendedCount } from './backends/unended.ts'
 import type { Core } from './context.ts'
 import { createFeed } from './live/feed.ts'
+import { createFollowedRuns } from './live/followed-runs.ts'
 import { createNotifier } from './notifications/notifier.ts'
 import { createIssuerKeys } from './oauth/issuer-keys.ts'
 import { createOverdue } from './overdue.ts'
@@ -63,6 +64,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     health: createHealth({ log, now: () => store.now() }),
     notifier: createNotifier({ store, ids, log }),
     feed: createFeed({ store, callers, log }),
+    followedRuns: createFollowedRuns({ store, callers, runs, log }),
     sso: createSsoProviders(),
   }
   const { plugins, ...kinds } = await openKinds(begun)
@@ -80,6 +82,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
 /** Writes what has not been recorded yet. The store stays open. */
 export async function closeCore(core: Core): Promise<void> {
   await core.feed.close()
+  await core.followedRuns.close()
   await core.overdue.close()
   await core.lastUse.flush()
   await core.runs.flush(true)

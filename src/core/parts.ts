@@ -8,7 +8,7 @@ import type { ProvenWorkload, Trusted } from '../domain/identity/identity.ts'
 import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { SsoProvider } from '../domain/people/sso.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
-import type { Run } from '../domain/run.ts'
+import type { Run, RunEndReason } from '../domain/run.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
 import type { AgentUse } from '../store/tables/agents.ts'
@@ -259,6 +259,37 @@ export interface Feed {
     matches: ((entry: AuditEntry) => boolean) | undefined,
     after: string | undefined,
     stream: LiveStream,
+  ): Follower
+  /** Ends all streams, and those that are still to come. */
+  close(): Promise<void>
+}
+
+/** What a stream of a run is told. */
+export interface RunStateView {
+  readonly isRunning: boolean
+  /** Why it ended; null: it lives. */
+  readonly reason: RunEndReason | null
+  /** Epoch ms; null: it has ended. */
+  readonly deadAt: number | null
+  /** Ids of its credentials that live. */
+  readonly credentials: readonly string[]
+}
+
+/** `at`: as of when this is known, epoch ms. */
+export interface RunStream {
+  state(view: RunStateView, at: number): void
+  /** The last state is still true. */
+  alive(at: number): void
+  end(): void
+}
+
+/** Tells streams which credentials of their runs live, on whatever node one of them ends. */
+export interface FollowedRuns {
+  /** The stream ends with the run, or with what its caller was admitted by. Throws `rate_limited`. */
+  join(
+    by: { readonly caller: AgentCaller; readonly bearer: string | undefined },
+    run: Run,
+    stream: RunStream,
   ): Follower
   /** Ends all streams, and those that are still to come. */
   close(): Promise<void>

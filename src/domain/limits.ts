@@ -76,6 +76,10 @@ export const CONSOLE_FILES_PER_MINUTE = 3_000
 /** Streams of events, of one session or agent and of one node. */
 export const MAX_STREAMS_PER_CALLER = 8
 export const MAX_STREAMS = 1_000
+/** Streams of runs, of one run, of one agent and of one node. */
+export const MAX_STREAMS_PER_RUN = 8
+export const MAX_RUN_STREAMS_PER_AGENT = 1_000
+export const MAX_RUN_STREAMS = 4_000
 /** Downloads of the audit that run at once, of one session or agent and of one node. */
 export const MAX_EXPORTS_PER_CALLER = 2
 export const MAX_EXPORTS = 8

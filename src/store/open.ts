@@ -46,7 +46,7 @@ export function createStore(engine: Engine) {
     endSlice: engine.endSlice,
     expireSlice: engine.expireSlice,
     stats: engine.stats,
-    commit: engine.commit,
+    ...ends(engine),
     generation: engine.generation,
     changedAt: engine.changedAt,
     now: engine.now,
@@ -72,6 +72,27 @@ export function createStore(engine: Engine) {
     activity: createActivity(engine),
     counts: createCounts(engine),
     sealed: createSealed(engine),
+  }
+}
+
+/** Changes that are urgent end something: those who wait for an end look again. */
+function ends({ commit }: Pick<Engine, 'commit'>): Pick<Engine, 'commit'> & {
+  /** Returns what stops the telling. Of this process alone. */
+  onEnd(listener: () => void): () => void
+} {
+  const listeners = new Set<() => void>()
+  const commitEnd: Engine['commit'] = async (change, options) => {
+    const outcome = await commit(change, options)
+    for (const listener of listeners) listener()
+    return outcome
+  }
+  return {
+    commit: (change, options) =>
+      options?.urgent === true && listeners.size > 0 ? commitEnd(change, options) : commit(change, options),
+    onEnd(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
 }
 

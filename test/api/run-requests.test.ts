@@ -87,7 +87,9 @@ describe.each(DIALECTS)('requests of a run on %s', (dialect) => {
       expect((await tell(run, lines)).status).toBe(204)
     }
     const all = await walk(run, '', 9)
-    expect(all.map(({ bytes_sent }) => bytes_sent)).toEqual(Array.from({ length: total }, (_, n) => total - n))
+    expect(all.map(({ bytes_sent }) => bytes_sent)).toEqual(
+      Array.from({ length: total }, (_, n) => total - n),
+    )
     for (const decision of decisions) {
       const wanted = decision === 'refused' ? ['refused', 'misused'] : [decision]
       const some = await walk(run, `&decision=${decision}`, 4)
@@ -171,7 +173,11 @@ describe.each(DIALECTS)('requests of a run on %s', (dialect) => {
     const form = new URLSearchParams({ grant_type: 'client_credentials', run: other, ...ada.oidc })
     const login = await fetch(`${app.url}/oauth/token`, { method: 'POST', body: form })
     const ofOther = app.as(((await login.json()) as { access_token: string }).access_token)
-    for (const [client, run] of [[bob.client, one], [ada.client, UNKNOWN], [ofOther, one]] as const) {
+    for (const [client, run] of [
+      [bob.client, one],
+      [ada.client, UNKNOWN],
+      [ofOther, one],
+    ] as const) {
       const sent = await client.post(`/v1/runs/${run}/requests`, { batch: newBatch(), requests: [LINE] })
       expect([sent.status, sent.body.error.code]).toEqual([404, 'not_found'])
       expect((await client.get(`/v1/runs/${run}/requests`)).status).toBe(404)
@@ -215,11 +221,21 @@ describe.each(DIALECTS)('requests of a run on %s', (dialect) => {
     const { store } = app.core
     const [first] = await store.runRequests.weights(run, { last: undefined, isRefused: false }, 1)
     const counts = { total: 999_998, kept: 999_998, refused: 0, redacted: 0 }
-    const change = store.runRequests.add({ runId: run, id: newBatch(), batch: newBatch(), at: 0, kept: [], counts })
+    const change = store.runRequests.add({
+      runId: run,
+      id: newBatch(),
+      batch: newBatch(),
+      at: 0,
+      kept: [],
+      counts,
+    })
     expect(await store.commit(change)).toEqual({ done: true })
     await tell(run, [LINE, { ...LINE, decision: 'refused', reason: 'path' }])
     await tell(run, [LINE])
-    expect((await ada.client.get(`/v1/runs/${run}`)).body.requests).toMatchObject({ total: 1_000_002, refused: 1 })
+    expect((await ada.client.get(`/v1/runs/${run}`)).body.requests).toMatchObject({
+      total: 1_000_002,
+      refused: 1,
+    })
     expect((await listed(run)).map(({ decision }) => decision)).toEqual(['injected', 'injected'])
     expect(first?.count).toBe(1)
   })
@@ -238,10 +254,20 @@ describe.each(DIALECTS)('requests of a run on %s', (dialect) => {
     expect((await app.local.get(`/v1/admin/runs/${run}`)).status).toBe(404)
   })
 
-  const text = (value: string) => [{ method: value }, { authority: value }, { path: value }, { reason: value }]
+  const text = (value: string) => [
+    { method: value },
+    { authority: value },
+    { path: value },
+    { reason: value },
+  ]
   const hostile: [string, object][] = [
     ...['\n', 'a\u0000b', '\u001b[2J', 'a b', 'ä', '\u202e', '\u2028', '', '\ud800']
-      .flatMap((value) => [...text(value), { placeholder: value }, { backend: value }, { credential_id: value }])
+      .flatMap((value) => [
+        ...text(value),
+        { placeholder: value },
+        { backend: value },
+        { credential_id: value },
+      ])
       .map((change): [string, object] => [JSON.stringify(change), change]),
     ...text('x'.repeat(513)).map((change): [string, object] => [`long ${Object.keys(change)}`, change]),
     ['a decision that is none', { decision: 'allowed' }],

@@ -1,15 +1,24 @@
 import { type AgentEndReason, endOfCredentials } from '../../domain/agent.ts'
 import type { Credential, EndReason } from '../../domain/credential.ts'
+import { ID_PREFIX } from '../../domain/ids.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { CredentialRow } from '../schema/rows.ts'
-import { among } from './among.ts'
+import { among, ofRuns } from './among.ts'
 import { codecs } from './codecs.ts'
 
 const { credentials } = codecs
 
 /** A credential with its grants. */
 export type ScopedCredential = Pick<Credential, 'id' | 'backend' | 'scopes' | 'expiresAt'>
+
+/** A credential of a run. */
+export interface LivingOfRun {
+  readonly id: string
+  readonly runId: string
+  /** Epoch ms. */
+  readonly expiresAt: number
+}
 
 /** An agent's, a backend's, or both: one of them is given. */
 export interface Whose {
@@ -39,6 +48,22 @@ export function ownedReads(engine: Engine) {
     /** Those of these ids that are credentials of the run, ended or not. */
     amongRun: async (runId: string, ids: readonly string[]): Promise<string[]> => {
       const query = build.selectFrom('credentials').select('id').where('run_id', '=', runId)
+      return (await read<{ id: string }>(query.where(among(engine, ids)))).map(({ id }) => id)
+    },
+    /** Those that have not ended, also those whose issue is under way; `since`: body of an id, for those from there on. */
+    livingOfRuns: async (runIds: readonly string[], since?: string): Promise<LivingOfRun[]> => {
+      let query = build
+        .selectFrom('credentials')
+        .select(['id', 'run_id', 'expires_at'])
+        .where(ofRuns(engine, runIds))
+        .where('ended_at', 'is', null)
+      if (since !== undefined) query = query.where('id', '>', `${ID_PREFIX.credential}${since}`)
+      const rows = await read<Pick<CredentialRow, 'id' | 'run_id' | 'expires_at'>>(query)
+      return rows.map(({ id, run_id, expires_at }) => ({ id, runId: run_id ?? '', expiresAt: expires_at }))
+    },
+    /** Those of these ids that have ended. */
+    endedAmong: async (ids: readonly string[]): Promise<string[]> => {
+      const query = build.selectFrom('credentials').select('id').where('ended_at', 'is not', null)
       return (await read<{ id: string }>(query.where(among(engine, ids)))).map(({ id }) => id)
     },
     findAll: async (ids: readonly string[]): Promise<Credential[]> =>

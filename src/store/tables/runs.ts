@@ -99,8 +99,15 @@ function runReads(engine: Engine) {
   }
 }
 
-function beatReads({ build, read }: Engine) {
+function beatReads(engine: Engine) {
+  const { build, read } = engine
   return {
+    /** The last durable beats of these that live; epoch ms. */
+    beatsOf: async (ids: readonly string[]): Promise<Map<string, number>> => {
+      const query = build.selectFrom('run_beats').select(['run_id', 'beat_at'])
+      const rows = await read<{ run_id: string; beat_at: number }>(query.where(among(engine, ids, 'run_id')))
+      return new Map(rows.map(({ run_id, beat_at }) => [run_id, beat_at]))
+    },
     /** Runs that the job must look at, the longest silent first. */
     due: async (now: number, limit: number): Promise<DueRun[]> => {
       const due = build

@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../../domain/audit-entry.ts'
 import { csvLine, type ExportFormat } from '../../../domain/audit-export.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { createEventStream } from '../event-stream.ts'
+import { bearerOf, sendEvents } from '../events-reply.ts'
 import { presentEntry } from '../present-audit.ts'
 import { timestamp } from '../wire.ts'
 
@@ -25,13 +26,7 @@ export function adminLiveRoutes(http: Http): void {
     const cursor = header(request, 'last-event-id') ?? query.cursor
     const follower = await follow(core, actor, bearerOf(request), { ...query, cursor }, stream)
     stream.body.once('close', follower.leave)
-    return (
-      reply
-        .header('content-type', 'text/event-stream; charset=utf-8')
-        // For proxies that would wait for the end of the reply.
-        .header('x-accel-buffering', 'no')
-        .send(stream.body)
-    )
+    return sendEvents(reply, stream.body)
   })
 
   addRoute(http, 'POST /v1/admin/audit/export', async ({ actor, body }) => {
@@ -91,11 +86,6 @@ const COLUMNS: readonly Column[] = [
   'metadata',
   'details',
 ]
-
-/** What the gate has admitted an agent by: a long reply asks again whether it is still good. */
-function bearerOf(request: FastifyRequest): string | undefined {
-  return request.headers.authorization?.slice('Bearer '.length)
-}
 
 function header({ headers }: FastifyRequest, name: string): string | undefined {
   const value = headers[name]

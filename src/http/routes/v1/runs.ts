@@ -1,4 +1,5 @@
 import { completeRun, endRun } from '../../../core/credentials/end-run-now.ts'
+import { followRun } from '../../../core/live/followed-runs.ts'
 import { beatRun } from '../../../core/runs/beat-run.ts'
 import { listOwnRequests, listRequests } from '../../../core/runs/list-requests.ts'
 import { listOwnRuns, listRuns, type RunView, readOwnRun, readRun } from '../../../core/runs/list-runs.ts'
@@ -6,10 +7,11 @@ import { recordRequests } from '../../../core/runs/record-requests.ts'
 import { startRun } from '../../../core/runs/start-run.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { formatDuration } from '../../../domain/duration.ts'
-import { Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
+import { bearerOf, sendEvents } from '../events-reply.ts'
 import { linked } from '../paging.ts'
 import { presentCounts, presentRequest, readBatch } from '../present-requests.ts'
+import { createRunStream } from '../run-stream.ts'
 import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 export function runRoutes(http: Http): void {
@@ -37,7 +39,12 @@ function ownRunRoutes(http: Http): void {
     return dead instanceof Promise ? dead.then(presentBeat) : presentBeat(dead)
   })
 
-  addRoute(http, 'GET /v1/runs/:id/events', () => soon())
+  addRoute(http, 'GET /v1/runs/:id/events', async ({ actor, params, request, reply }) => {
+    const stream = createRunStream()
+    const follower = await followRun(core, actor, bearerOf(request), params.id, stream)
+    stream.body.once('close', follower.leave)
+    return sendEvents(reply, stream.body)
+  })
 
   addRoute(http, 'POST /v1/runs/:id/requests', async ({ actor, params, body }) => {
     await recordRequests(core, actor, params.id, readBatch(body))
@@ -72,10 +79,6 @@ function adminRunRoutes(http: Http): void {
   addRoute(http, 'DELETE /v1/admin/runs/:id', async ({ actor, params }) => {
     await endRun(core, actor, params.id)
   })
-}
-
-const soon = () => {
-  throw new Problem('not_found')
 }
 
 const presentBeat = (deadAt: number) => ({ dead_at: timestamp(deadAt) })
