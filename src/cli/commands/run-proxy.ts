@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { pause } from '../../client/abort.ts'
 import type { RunningProxy } from '../../proxy/start-proxy.ts'
-import { failureOf } from '../frame/failure.ts'
+import { type Failure, failureOf } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { type Channel, type FromProxy, openChannel, type ToProxy } from '../run/proxy-channel.ts'
 import { inWords } from '../run/proxy-failure.ts'
@@ -30,7 +30,7 @@ export const verb = defineVerb({
       const session = await opening
       await serve(context, session, start, pipe)
     } catch (error) {
-      pipe.channel.send({ failed: failureOf(inWords(error)) })
+      pipe.channel.send({ failed: failureIn(error) })
       await pipe.channel.end()
     } finally {
       release()
@@ -111,8 +111,14 @@ async function lead(proxy: RunningProxy, env: Context['env'], channel: Channel<F
   try {
     channel.send({ leading: await proxy.leadTo(env) })
   } catch (error) {
-    channel.send({ failed: failureOf(inWords(error)) })
+    channel.send({ failed: failureIn(error) })
   }
+}
+
+/** Plain data: JSON has nothing of an error. */
+function failureIn(error: unknown): Failure {
+  const { code, message, hint, exitCode } = failureOf(inWords(error))
+  return { code, message, hint, exitCode }
 }
 
 const ROUNDS = 20

@@ -53,7 +53,7 @@ export async function prepareThroughProxy(
   onEnd(async () => {
     totals = await proxy.close()
   })
-  onReport((deadMs) => reportOf(totals, issued.outcomes().length, deadMs))
+  const report = () => onReport((deadMs) => reportOf(totals, issued.outcomes().length, deadMs))
 
   const [run, root] = await Promise.all([runFor(preparation), openDirectory()])
   runId = run.id
@@ -64,6 +64,7 @@ export async function prepareThroughProxy(
   const obtained = (
     await whileWaiting(context, 'Waiting for the proxy', unlessAborted(starting, preparation.signal))
   ).map(asIssuance)
+  report()
   // Heartbeats that were answered in the meantime.
   const open = await preparation.run
   open?.onBeaten(proxy.beaten)

@@ -30,16 +30,19 @@ const WORKED_MS = 2_000
  */
 export function followRun(options: FollowRunOptions, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
+    let hasBegun = false
     const loop = async () => {
       for (let failures = 0; ; failures += 1) {
         const began = options.clocks.monotonic()
         try {
-          const isOver = await followOnce(options, signal, resolve)
+          const isOver = await followOnce(options, signal, () => {
+            hasBegun = true
+            resolve()
+          })
           if (isOver) return
         } catch (error) {
           if (signal.aborted) return
-          // Settled already, except by the first connection.
-          reject(asFailure(error))
+          if (!hasBegun) return reject(asFailure(error))
           if (isFinal(error, [404, 410])) return options.onGone()
           if (isFinal(error, [401, 403])) options.sign.refused()
         }

@@ -34,9 +34,16 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
   const authority = createAuthority(Date.now)
   const [plain, secure] = await Promise.all([
     startUpstream((handle) => createServer(handle), 'http'),
-    authority.leafFor('127.0.0.1').then((leaf) => startUpstream((handle) => createSecureServer(leaf, handle), 'https')),
+    authority
+      .leafFor('127.0.0.1')
+      .then((leaf) => startUpstream((handle) => createSecureServer(leaf, handle), 'https')),
   ])
-  await world.app.newBackend({ name: 'gateway', max_ttl: '1h', default_ttl: '10m', uses: usesOf(plain.origin) })
+  await world.app.newBackend({
+    name: 'gateway',
+    max_ttl: '1h',
+    default_ttl: '10m',
+    uses: usesOf(plain.origin),
+  })
   await world.app.newBackend({
     ...{ name: 'secure', max_ttl: '1h', default_ttl: '10m' },
     uses: usesOf(secure.origin, authority.certificate),
