@@ -53,7 +53,12 @@ export interface HeldFake extends Held {
   state: Live | Unusable
 }
 
-export function heldFake(name: string, uses: readonly HttpUse[], secret = SECRET, placeholder = PLACEHOLDER): HeldFake {
+export function heldFake(
+  name: string,
+  uses: readonly HttpUse[],
+  secret = SECRET,
+  placeholder = PLACEHOLDER,
+): HeldFake {
   const fake: HeldFake = {
     ...{ name, backend: name, type: 'static', uses, placeholders: new Map([['', placeholder]]) },
     state: {
@@ -107,13 +112,24 @@ export function trafficWorld(
     onMisuse: (one) => misused.push(one),
     ...more,
   })
-  return { traffic, lines, misused, warnings, cuts, certificate: authority.certificate, close: () => traffic.close() }
+  return {
+    traffic,
+    lines,
+    misused,
+    warnings,
+    cuts,
+    certificate: authority.certificate,
+    close: () => traffic.close(),
+  }
 }
 
 /** Certificates for every name of the tests, in a directory that is removed by `remove`. */
 export function testCertificates(...names: readonly string[]): Certificates & { remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'mf-traffic-'))
-  return { ...makeCertificates(directory, ...names), remove: () => rmSync(directory, { recursive: true, force: true }) }
+  return {
+    ...makeCertificates(directory, ...names),
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  }
 }
 
 export async function listening(server: Server): Promise<number> {
@@ -123,5 +139,6 @@ export async function listening(server: Server): Promise<number> {
 
 /** As `TrafficParts.connect`: these addresses stand for ports of this machine. */
 export function leadingTo(ports: Readonly<Record<string, number>>): NonNullable<TrafficParts['connect']> {
-  return (address, port) => connect(ports[address] ?? port, ports[address] === undefined ? address : '127.0.0.1')
+  return (address, port) =>
+    connect(ports[address] ?? port, ports[address] === undefined ? address : '127.0.0.1')
 }

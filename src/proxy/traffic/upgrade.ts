@@ -67,7 +67,7 @@ function ask(of: Switch, upstream: Socket): Promise<void> {
     .flat()
   const outgoing = request({
     ...{ method: inbound.method, path: prepared.target, headers, setHost: false },
-    ...{ createConnection: () => upstream, agent: false, maxHeaderSize: MAX_HEADER_BYTES },
+    ...{ createConnection: () => upstream, maxHeaderSize: MAX_HEADER_BYTES },
   })
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
