@@ -40,8 +40,8 @@ function canonicalHost(host: string): string | undefined {
 }
 
 function isName(name: string): boolean {
-  if (name.length > LONGEST_HOST || !/^[a-z0-9_.-]+$/.test(name)) return false
-  return name.split('.').every((label) => label !== '' && label.length <= 63)
+  // No empty label, and none longer than 63 (RFC 1035 §2.3.4).
+  return name.length <= LONGEST_HOST && /^[a-z0-9_.-]+$/.test(name) && !/^\.|\.\.|\.$|[^.]{64}/.test(name)
 }
 
 /** `host:port`, always with the port. */

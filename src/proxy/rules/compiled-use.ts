@@ -108,15 +108,23 @@ function isAllowed(rules: readonly Compiled[], method: string, path: Path): Outc
  * nothing, several slashes are one, an escaped one is a slash. What denies a request denies it in each.
  */
 function denyReadings({ segments, slashes }: Path): readonly (readonly string[])[] {
-  const lower = segments.map((segment) => withoutParameters(segment.toLowerCase()))
-  if (lower.at(-1) === '') lower.pop()
-  if (!slashes) return [lower]
-  const apart = segments.flatMap((segment) => segment.toLowerCase().split('/').map(withoutParameters))
-  return [lower, apart.filter((segment) => segment !== '')]
+  const lower = segments.map((segment) => segment.toLowerCase())
+  const apart = slashes ? [lower.flatMap((segment) => segment.split('/')).filter((one) => one !== '')] : []
+  return [lower, ...apart].flatMap((reading) => {
+    const cut = reading.map(withoutParameters)
+    const isCut = cut.some((segment, index) => segment !== reading[index])
+    // The path as it is, too: without its parameters a segment may be empty, which no star stands for.
+    return (isCut ? [reading, cut] : [reading]).map(withoutLastSlash)
+  })
 }
 
+function withoutLastSlash(segments: readonly string[]): readonly string[] {
+  return segments.at(-1) === '' ? segments.slice(0, -1) : segments
+}
+
+/** Also what follows an escaped `?` or `#`, which some servers decode too early. */
 function withoutParameters(segment: string): string {
-  const at = segment.indexOf(';')
+  const at = segment.search(/[;?#]/)
   return at === -1 ? segment : segment.slice(0, at)
 }
 

@@ -30,6 +30,8 @@ const CRITICAL = new Set([
   ],
   ...['expect', 'sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol'],
 ])
+/** Those whose values are read here. */
+const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'upgrade'])
 /** With them an upstream reads another method or path than the one that was judged. */
 const OVERRIDES = new Set([
   ...['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-method', 'x-original-url'],
@@ -59,6 +61,7 @@ export function readHeaders({ headers, http2, method }: Asked): Read | Reason {
     if (!TOKEN.test(name) || NOT_IN_VALUE.test(value)) return 'bad_framing'
     const like = likeHeader(lower)
     if (like !== lower && CRITICAL.has(like)) return 'bad_framing'
+    if (!FRAMING.has(lower)) continue
     const before = lines.get(lower)
     if (before === undefined) lines.set(lower, [value])
     else before.push(value)
@@ -132,6 +135,8 @@ export function hostFault(asked: Asked, { names }: Read, expected: readonly stri
   // At a base URL the client speaks plain HTTP to the listener, whatever its upstream speaks.
   const scheme = asked.listener === undefined ? asked.scheme : 'http'
   for (const host of hosts) {
+    // Nearly always it is in its one form already.
+    if (expected.includes(`${host}:${scheme === 'https' ? 443 : 80}`) || host === expected[0]) continue
     const read = readAuthority(host, scheme)
     if (read === undefined) return 'bad_host'
     if (!expected.includes(authorityText(read))) return 'wrong_host'

@@ -53,19 +53,20 @@ function placeholdersOf(helds: readonly Held[]): Map<string, Placeholder> {
 }
 
 function findAll(needles: Needles<Placeholder>, text: string): readonly Placeholder[] {
-  let found: Set<Placeholder> | undefined
-  for (const form of new Set([text, unescapePercent(text), unescapeJson(text)])) {
-    const bytes = Buffer.from(form, 'latin1')
-    for (
-      let hit = needles.find(bytes, 0);
-      hit !== undefined;
-      hit = needles.find(bytes, hit.at + hit.length)
-    ) {
-      found ??= new Set()
-      found.add(hit.of)
-    }
+  const decoded = unescapePercent(text)
+  const unescaped = unescapeJson(text)
+  let found = findIn(needles, text, NONE)
+  if (decoded !== text) found = findIn(needles, decoded, found)
+  return unescaped === text ? found : findIn(needles, unescaped, found)
+}
+
+function findIn(needles: Needles<Placeholder>, text: string, before: readonly Placeholder[]) {
+  const bytes = Buffer.from(text, 'latin1')
+  let found = before
+  for (let hit = needles.find(bytes, 0); hit !== undefined; hit = needles.find(bytes, hit.at + hit.length)) {
+    if (!found.includes(hit.of)) found = [...found, hit.of]
   }
-  return found === undefined ? NONE : [...found]
+  return found
 }
 
 function unescapeJson(text: string): string {

@@ -63,9 +63,9 @@ export function readPath(path: string): Path | null {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const CONTROL_OR_BACKSLASH = /[\u0000-\u001f\u007f\\]/
 
-/** Some servers drop parameters (`..;a`) and spaces before they look for dots. */
+/** Some servers drop parameters (`..;a`), what follows an escaped `?`, and spaces before they look for dots. */
 function isDots(piece: string): boolean {
-  const end = piece.indexOf(';')
+  const end = piece.search(/[;?#]/)
   const text = (end === -1 ? piece : piece.slice(0, end)).trim()
   return text === '.' || text === '..'
 }
@@ -93,6 +93,7 @@ function decode(text: string): string | null {
 
 /** Decodes what is a valid escape, and leaves the rest. */
 export function unescapePercent(text: string): string {
+  if (!text.includes('%')) return text
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 

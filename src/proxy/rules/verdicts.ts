@@ -24,9 +24,10 @@ export function isOnlyIn(
   headers: ReadonlyMap<number, string>,
   ranges: readonly Range[],
 ): boolean {
-  const lines = asked.headers.map(([name, value], index) => `${name}: ${headers.get(index) ?? value}`)
-  const rest = replaceRanges(originForm(target), ranges, () => '\n')
-  return search.inText([rest, asked.http2?.authority, ...lines].join('\n')).length === 0
+  let rest = `${replaceRanges(originForm(target), ranges, () => '\n')}\n${asked.http2?.authority}\n`
+  for (const [index, [name, value]] of asked.headers.entries())
+    rest += `${name}: ${headers.get(index) ?? value}\n`
+  return search.inText(rest).length === 0
 }
 
 function originForm({ path, query }: Sought['target']): string {
