@@ -17,11 +17,12 @@ export function rules(
 }
 
 /**
- * A name within a pattern of a path, as one segment or a part of one; a slash becomes `%2F`, for rules with `slashes`. A `*` at its
- * end stays one, as in a scope. What a pattern cannot say becomes `*`: no upstream of ours has such names.
+ * A name within a pattern of a path, as one segment or a part of one; a slash becomes `%2F`, for rules with `slashes`. A `*`
+ * stays one, as at the end of a scope. What a pattern cannot say becomes `*`: no upstream of ours has such names.
  */
 export function segment(name: string): string {
-  const text = name.replaceAll('/', '%2F').replace(/[?#\\\p{Cc}]|%(?!2F)|\*(?!$)/gu, '*')
+  const plain = name.replace(/[?#%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, '*').replace(/\*+/g, '*')
+  const text = plain.replaceAll('/', '%2F')
   const isOdd = text === '' || text.split('%2F').some((part) => /^\.{1,2}$/.test(part))
   return isOdd || text.split('*').length > MOST_STARS ? '*' : text
 }
@@ -52,7 +53,12 @@ export function httpUse(name: string, { base, local, ca }: Site, parts: HttpPart
   if (!URL.canParse(base)) return []
   const { protocol, origin, pathname } = new URL(base)
   if (protocol !== 'https:' && !(protocol === 'http:' && local)) return []
-  const before = pathname.replace(/\/+$/, '').split('/').map(decoded).map(segment).join('/').slice(1)
+  const before = pathname
+    .split('/')
+    .filter(Boolean)
+    .map(decoded)
+    .map((part) => segment(part.replaceAll('/', '*')))
+    .join('/')
   const below = (all: readonly Rule[]) =>
     before === '' ? all : all.map((rule) => ({ ...rule, path: `/${before}${rule.path}` }))
   return [

@@ -6,7 +6,7 @@ import type { Kind } from '../backends/kind.ts'
 export interface KindDefinition<C extends TObject, P extends TSchema>
   extends Omit<
     KindParts<C, P, void>,
-    'upstream' | 'scopes' | 'environment' | 'environmentFor' | 'setup' | 'validate'
+    'upstream' | 'scopes' | 'environment' | 'environmentFor' | 'setup' | 'uses' | 'validate'
   > {
   /** Of the plugin. */
   readonly version: string

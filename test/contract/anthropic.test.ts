@@ -22,6 +22,7 @@ describeKind('anthropic', async (): Promise<OpenKind> => {
   return {
     kind: anthropic as unknown as OpenKind['kind'],
     backend: await anthropic.open(settings, host),
+    config: settings,
     scopes: ['wrkspc_01team'],
     logged,
     hostile: (url) => anthropic.open({ ...settings, base_url: url }, host),

@@ -31,6 +31,7 @@ async function openWith(way: 'a secret' | 'a certificate' | 'federation'): Promi
   return {
     kind: azure as unknown as OpenKind['kind'],
     backend: await azure.open(settings, host),
+    config: settings,
     scopes: ['management.azure.com'],
     logged,
     hostile: (url) => azure.open({ ...settings, authority: url }, host),

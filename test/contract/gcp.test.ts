@@ -26,6 +26,7 @@ async function openWith(way: 'key' | 'provider'): Promise<OpenKind> {
   return {
     kind: gcp as unknown as OpenKind['kind'],
     backend: await gcp.open(settings, host),
+    config: settings,
     scopes: ['devstorage.read_only'],
     logged,
     unreachable: () => gcp.open({ ...settings, endpoint: 'http://127.0.0.1:1' }, host),

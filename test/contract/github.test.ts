@@ -21,6 +21,7 @@ describeKind('github', async (): Promise<OpenKind> => {
   return {
     kind: github as unknown as OpenKind['kind'],
     backend: await github.open(settings, host),
+    config: settings,
     scopes: ['acme/web:contents:write'],
     // `environmentFor` has it from the configuration.
     absentFields: ['host'],

@@ -29,6 +29,7 @@ describeKind('kubernetes', async (): Promise<OpenKind> => {
   return {
     kind: kubernetes as unknown as OpenKind['kind'],
     backend: await kubernetes.open(settings, host),
+    config: settings,
     scopes: ['shop:view'],
     logged,
     unreachable: () => kubernetes.open({ ...settings, server: 'https://127.0.0.1:1' }, host),

@@ -15,6 +15,7 @@ describeKind('mysql', async (): Promise<OpenKind> => {
   return {
     kind: mysql as unknown as OpenKind['kind'],
     backend: await bench.open(),
+    config: bench.settings,
     scopes: ['shop'],
     logged: bench.logged,
     // A port where nothing listens.

@@ -44,6 +44,7 @@ async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenK
   return {
     kind: postgres as unknown as OpenKind['kind'],
     backend: await postgres.open(settings, host),
+    config: settings,
     scopes: [bench.database.name],
     // Only over TLS.
     absentFields: ['sslmode'],

@@ -14,6 +14,7 @@ for (const persist of [false, true]) {
     return {
       kind: redis as unknown as OpenKind['kind'],
       backend: await bench.open({ persist }),
+      config: { ...bench.settings, persist },
       scopes: ['write:shop:*', 'channel:shop', 'script'],
       logged: bench.logged,
       // A port where nothing listens.

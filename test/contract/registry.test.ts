@@ -15,6 +15,7 @@ describeKind('registry', async (): Promise<OpenKind> => {
   const backend = await registry.open(settings, host)
   return {
     kind: registry as unknown as Kind,
+    config: settings,
     backend,
     scopes: ['team/app:push'],
     logged,

@@ -32,6 +32,7 @@ describeKind('vault', async (): Promise<OpenKind> => {
   const backend = await vault.open(settings, host)
   return {
     kind: vault as unknown as Kind,
+    config: settings,
     backend,
     scopes: ['orders-read'],
     logged,

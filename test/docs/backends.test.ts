@@ -28,6 +28,7 @@ const HEADINGS = [
   'Scopes',
   'Lifetimes and what ending does',
   'Environment variables',
+  'Through the proxy',
   'At scale',
   'Troubleshooting',
 ]

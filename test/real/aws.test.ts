@@ -105,6 +105,7 @@ describeKind('aws, by an access key', async (): Promise<OpenKind> => {
   return {
     kind: aws as unknown as OpenKind['kind'],
     backend: await aws.open(settings(), host),
+    config: settings(),
     scopes: ['s3/reports:read'],
     logged,
     unreachable: () => aws.open(settings({ endpoint: 'http://127.0.0.1:1' }), host),

@@ -4,14 +4,14 @@ import { AUTHORIZATION, httpUse, READING, rules } from '../uses.ts'
 /** What a workspace works with. Vaults hold the credentials of agents, and `organizations` is the administration. */
 const RESOURCES = ['messages', 'files', 'skills', 'agents', 'sessions', 'environments', 'memory_stores']
 
-/** "API reference", and the resources of the SDK. The API changes things by POST. */
-export function usesOf({
-  base_url: base,
-  local,
-}: {
+interface Settings {
   readonly base_url: string
   readonly local: boolean
-}): readonly HttpUse[] {
+}
+
+/** "API reference", and the resources of the SDK. The API changes things by POST. */
+export function usesOf({ base_url: base, local }: Settings, scopes: readonly string[]): readonly HttpUse[] {
+  if (scopes.length === 0) return []
   return httpUse(
     'api',
     { base, local },

@@ -8,7 +8,7 @@ import { type Config, PARTITIONS, partitionOf } from './config.ts'
  * `CreateKeyPair` is one of its hundreds of operations: the policy of the role decides there.
  */
 const HANDS_OUT =
-  'sts iam sso sso-oauth awsssoportal signin cognito-identity cognito-idp identitystore rolesanywhere eks-auth s3express ' +
+  'sts iam sso sso-oauth awsssoportal awsssooidc signin cognito-identity cognito-idp identitystore rolesanywhere eks-auth s3express ' +
   'secretsmanager ssm acm acm-pca pca-connector-scep ecr ecr-public codeartifact codecatalyst codepipeline ' +
   'redshift redshift-serverless elasticmapreduce emr-containers lakeformation datazone finspace finspace-api connect ' +
   'gamelift deadline lightsail license-manager ec2-instance-connect iot iotwireless iotmanagedintegrations ' +
@@ -23,6 +23,7 @@ const OF_OTHER_SYSTEMS = ['/minio/**', '/admin/**']
 const S3 = /^s3\/.*:(read|write)$/
 
 export function usesOf(settings: Config, scopes: readonly string[]): readonly HttpUse[] {
+  if (scopes.length === 0) return []
   const ofS3 = scopes.map((scope) => S3.exec(scope)?.[1])
   const methods = ofS3.every((access) => access === 'read') ? READING : ALL
   const place: Place = {

@@ -125,8 +125,13 @@ function targetsOf({ owner: configured }: Config, wishes: readonly Wish[]): read
 }
 
 function denied(wishes: readonly Wish[]): readonly Rule[] {
-  const named = new Set(wishes.filter(({ level }) => level !== 'read').map(({ permission }) => permission))
+  const named = new Set(wishes.map(({ permission }) => permission))
   const stored = Object.entries(STORED).flatMap(([permission, paths]) => (named.has(permission) ? [] : paths))
-  const below = (paths: readonly string[]) => paths.map((path) => `/repos/*/*${path}`)
-  return rules(CHANGING, below([...KEYS, ...stored]))
+  const below = (paths: readonly string[]) =>
+    ['/repos/*/*', '/repositories/*'].flatMap((root) => paths.map((path) => `${root}${path}`))
+  return [
+    ...rules(CHANGING, below([...KEYS, ...stored])),
+    // It shows the secrets that it found.
+    ...(named.has('secret_scanning_alerts') ? [] : rules(['*'], below(['/secret-scanning/**']))),
+  ]
 }

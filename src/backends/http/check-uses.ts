@@ -1,8 +1,9 @@
 import { ruleFault } from '../../domain/use-rules.ts'
-import type { Path, Report } from './check.ts'
-import type { Recipe, UsePlaceSpec, UseRuleSpec, UseSpec } from './schema.ts'
+import type { Path, Report } from './recipe-fault.ts'
+import type { Recipe } from './schema.ts'
 import { partsOf } from './scopes.ts'
 import { hasStrayBrace, namesIn } from './template.ts'
+import type { UsePlaceSpec, UseRuleSpec, UseSpec } from './use-schema.ts'
 
 /** Of a list of rules that may not lose one; scopes have no part in these. */
 const MOST_DENIED = 200

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { RECIPES } from './builtin.ts'
 import { findRecipeFaults } from './check.ts'
+import { kindOf } from './kind.ts'
 import type { Recipe } from './schema.ts'
 
 test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))('%s has no faults', (_, recipe) => {
@@ -130,5 +132,106 @@ describe('a faulty recipe', () => {
       fault.message,
     ])
     expect(faults).toContainEqual([at, expect.stringContaining(message)])
+  })
+})
+
+const USE = {
+  name: 'api',
+  places: [{ header: 'Authorization' }],
+  allow: [{ methods: ['GET'], paths: ['/teams/{team}/**'] }],
+}
+const withUse = (use: object, recipe: object = SOUND) => ({ ...recipe, uses: [{ ...USE, ...use }] })
+const { secret: _, ...issueWithoutSecret } = SOUND.issue
+const OF_FIELDS = { ...SOUND, issue: { ...issueWithoutSecret, fields: { key: '/key', id: '/id' } } }
+
+describe('where a credential is used', () => {
+  test('may be said', () => {
+    expect(findRecipeFaults(withUse({}))).toEqual([])
+    expect(findRecipeFaults(withUse({ origin: 'https://other.acme.example' }))).toEqual([])
+  })
+
+  test.each<[string, object, string]>([
+    ['a place without a kind', { places: [{}] }, 'needs exactly one of "header", "basic" and "query"'],
+    ['a place with two', { places: [{ header: 'X-Key', basic: true }] }, 'needs exactly one of'],
+    [
+      'a field that is not there',
+      { places: [{ header: 'X-Key', field: 'key' }] },
+      'is for credentials with "fields"',
+    ],
+    ['an origin in clear', { origin: 'http://acme.example' }, 'must be the address of an upstream'],
+    ['an origin with a query', { origin: 'https://acme.example/?a' }, 'must be the address of an upstream'],
+    ['an origin with a login', { origin: 'https://a@acme.example' }, 'must be the address of an upstream'],
+    ['an origin with a secret', { origin: 'https://{token}.example' }, 'there is no variable {token} here'],
+    [
+      'a path with a secret',
+      { allow: [{ methods: ['GET'], paths: ['/{token}'] }] },
+      'there is no variable {token} here',
+    ],
+    [
+      'a path with a list',
+      { allow: [{ methods: ['GET'], paths: ['/{teams}'] }] },
+      'there is no variable {teams} here',
+    ],
+    [
+      'a path with another name',
+      { allow: [{ methods: ['GET'], paths: ['/{name}'] }] },
+      'there is no variable {name} here',
+    ],
+    [
+      '** in the middle',
+      { allow: [{ methods: ['GET'], paths: ['/a/**/b'] }] },
+      'may have ** only as its last segment',
+    ],
+    ['a path with dots', { allow: [{ methods: ['GET'], paths: ['/a/../b'] }] }, 'must not have dot segments'],
+    ['an escape', { allow: [{ methods: ['GET'], paths: ['/a%2fb'] }] }, 'must not be escaped'],
+    ['a query', { allow: [{ methods: ['GET'], paths: ['/a?b'] }] }, 'must not have'],
+    [
+      'a method that no rule may have',
+      { allow: [{ methods: ['CONNECT'], paths: ['/a'] }] },
+      'must be methods',
+    ],
+    ['* beside a method', { allow: [{ methods: ['*', 'GET'], paths: ['/a'] }] }, 'may have * only alone'],
+    [
+      'a part that no scope has',
+      { allow: [{ methods: ['GET'], paths: ['/a'], for: { role: ['x'] } }] },
+      'is not a part of the forms',
+    ],
+    [
+      'a denial that depends on scopes',
+      { deny: [{ methods: ['*'], paths: ['/{team}/keys'] }] },
+      'deny a path whatever the scopes are',
+    ],
+  ])('is refused with %s', (_, use, message) => {
+    expect(
+      findRecipeFaults(withUse(use))
+        .map((fault) => fault.message)
+        .join(),
+    ).toContain(message)
+  })
+
+  test('names a field where a credential has several', () => {
+    const of = (place: object) =>
+      findRecipeFaults(withUse({ places: [place] }, OF_FIELDS)).map((one) => one.message)
+    expect(of({ header: 'X-Key', field: 'key' })).toEqual([])
+    expect(of({ header: 'X-Key' })).toEqual(['must be one of key, id'])
+    expect(of({ header: 'X-Key', field: 'other' })).toEqual(['must be one of key, id'])
+  })
+
+  test('is sound as the guide shows it', () => {
+    const guide = readFileSync(new URL('../../../docs/guides/write-a-recipe.md', import.meta.url), 'utf8')
+    const blocks = [...guide.matchAll(/^```yaml\n([^`]*)^```$/gm)].map(([, yaml = '']) => parse(yaml))
+    const whole = Object.assign({}, ...blocks.filter((block) => 'uses' in block || 'fields' in block))
+    expect(whole).toMatchObject({ type: 'acme', uses: [{ name: 'api' }] })
+    expect(findRecipeFaults(whole)).toEqual([])
+    const uses = kindOf(whole).uses?.({ base_url: 'https://api.acme.example' } as never, ['billing:read'])
+    expect(uses).toMatchObject([
+      { allow: [{ methods: ['GET', 'HEAD'], path: '/v1/teams/billing/orders/**' }] },
+    ])
+  })
+
+  test('has one name for each use', () => {
+    expect(findRecipeFaults({ ...SOUND, uses: [USE, USE] }).map((fault) => fault.message)).toEqual([
+      'is the name of another use',
+    ])
   })
 })

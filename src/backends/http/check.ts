@@ -4,20 +4,11 @@ import { isLinearPattern } from '../../domain/formats/pattern.ts'
 import { faultsOf } from '../../domain/formats/schema-faults.ts'
 import { isScope } from '../../domain/scope.ts'
 import { checkUses } from './check-uses.ts'
+import type { Path, RecipeFault, Report } from './recipe-fault.ts'
 import { type Recipe, RecipeSchema } from './schema.ts'
 import { createGrammar, partsOf } from './scopes.ts'
 import { hasStrayBrace, isPointer, namesIn } from './template.ts'
 import { forEachTemplate, type Place } from './templates-in.ts'
-
-export type Path = readonly (string | number)[]
-
-/** What is wrong with a recipe, and where. */
-export interface RecipeFault {
-  readonly path: Path
-  readonly message: string
-}
-
-export type Report = (path: Path, message: string) => void
 
 /** Variables of every request of `issue`, besides those of the configuration and the scopes. */
 export const ISSUE_VARIABLES =

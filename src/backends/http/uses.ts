@@ -1,8 +1,9 @@
 import type { HttpUse, Place, Rule } from '../../domain/use.ts'
 import { httpUse, segment } from '../uses.ts'
-import type { Recipe, UsePlaceSpec, UseRuleSpec } from './schema.ts'
+import type { Recipe } from './schema.ts'
 import { createGrammar, type Grammar } from './scopes.ts'
 import { fillText, namesIn, type Vars } from './template.ts'
+import type { UsePlaceSpec, UseRuleSpec } from './use-schema.ts'
 
 /** A list of rules as the interface carries it has no more. */
 const MOST_RULES = 256

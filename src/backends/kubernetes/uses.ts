@@ -4,8 +4,8 @@ import { type Config, grantsOf } from './config.ts'
 
 /** What programs ask before anything else: which resources there are, and what they may do ("API Discovery"). */
 const DISCOVERY = [
-  ...['/api', '/api/v1', '/apis', '/apis/*', '/apis/*/*', '/version', '/openapi/**'],
-  ...['/healthz', '/livez', '/readyz', '/api/v1/namespaces'],
+  ...['/api', '/api/v1', '/apis', '/apis/*', '/apis/*/*'].flatMap((path) => [path, `${path}/`]),
+  ...['/version', '/openapi/**', '/healthz', '/livez', '/readyz', '/api/v1/namespaces'],
 ]
 const ABOUT_ITSELF = [
   '/apis/authorization.k8s.io/*/selfsubjectaccessreviews',

@@ -33,7 +33,7 @@ export function usesOf(
     {
       places: [{ field: 'token', in: 'header', name: 'authorization' }],
       allow: [
-        ...rules(READING, ['/v2']),
+        ...rules(READING, ['/v2/', '/v2']),
         ...access.flatMap(({ name, actions }) =>
           rules(
             actions.flatMap((action) => OF_ACTION[action] ?? []),

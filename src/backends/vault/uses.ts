@@ -28,7 +28,11 @@ const TRANSIT = ['encrypt', 'decrypt', 'rewrap', 'sign', 'verify', 'hmac', 'hash
  * What is stored, and what is done without handing anything out. Everything that issues (tokens, logins, `creds`, certificates) and
  * nearly all of `sys` is missing. A mount has one part here: with two, `database/creds/data` would read as one of KV.
  */
-export function usesOf({ address, namespace, local, ca }: Config): readonly HttpUse[] {
+export function usesOf(
+  { address, namespace, local, ca }: Config,
+  scopes: readonly string[],
+): readonly HttpUse[] {
+  if (scopes.length === 0) return []
   // The namespace is a header, or in front of the path.
   const roots = ['/v1', ...(namespace === undefined ? [] : [`/v1/${namespace}`])]
   const below = (paths: readonly string[]) => roots.flatMap((root) => paths.map((path) => `${root}${path}`))

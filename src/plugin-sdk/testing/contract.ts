@@ -8,6 +8,7 @@ import { describeHolder } from './holder.ts'
 import { describeListing } from './listing.ts'
 import { never, newCredentialId, newRequest, type OpenKind } from './open-kind.ts'
 import type { Runner } from './runner.ts'
+import { describeUses } from './uses.ts'
 
 /** What every kind promises (src/backends/kind.ts), whatever runs the tests. */
 export function describeContract(name: string, open: () => Promise<OpenKind>, runner: Runner): void {
@@ -23,6 +24,7 @@ export function describeContract(name: string, open: () => Promise<OpenKind>, ru
     }
     describeShape(runner, get)
     describeIssue(runner, get)
+    describeUses(runner, get)
     describeListing(runner, get)
     describeHolder(runner, get)
     // Its last test disposes of the backend.

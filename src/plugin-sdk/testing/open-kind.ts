@@ -24,6 +24,8 @@ export type Tricks = Readonly<Record<string, (issued: Issued) => Promise<Hold>>>
 export interface OpenKind {
   readonly kind: Kind
   readonly backend: Backend
+  /** What the backend was opened with; needed where the kind says where its credentials are used. */
+  readonly config?: object
   /** Scopes that can be granted here. */
   readonly scopes: readonly string[]
   readonly probe: Probe

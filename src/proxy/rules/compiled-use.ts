@@ -29,6 +29,8 @@ interface Compiled {
   readonly methods: readonly string[] | null
   readonly pattern: PathPattern
   readonly slashes: boolean
+  /** The pattern is in lower case, as the path is to be. */
+  readonly caseless: boolean
   /** For denying: in lower case, each slash a border. */
   readonly folded: PathPattern
 }
@@ -62,11 +64,13 @@ function compileRules({ allow, deny }: HttpUse): Rules {
   }
 }
 
-function compileRule({ methods, path, slashes = false }: Rule): Compiled {
+function compileRule({ methods, path, slashes = false, caseless = false }: Rule): Compiled {
   // Paths are compared as the bytes that are sent.
-  const read = readPathPattern(Buffer.from(path).toString('latin1'), slashes)
+  const bytes = Buffer.from(path).toString('latin1')
+  const read = readPathPattern(caseless ? bytes.toLowerCase() : bytes, slashes)
   if (typeof read === 'string') throw new Error(`a pattern ${read}`)
-  return { methods: methods.includes('*') ? null : methods, pattern: read, slashes, folded: fold(read) }
+  const those = methods.includes('*') ? null : methods
+  return { methods: those, pattern: read, slashes, caseless, folded: fold(read) }
 }
 
 function fold({ segments, open }: PathPattern): PathPattern {
@@ -93,8 +97,9 @@ export function judge({ rules }: CompiledUse, method: string, path: Path): Outco
 
 function isAllowed(rules: readonly Compiled[], method: string, path: Path): Outcome {
   let outcome: Outcome = 'path_not_allowed'
-  for (const { methods, pattern, slashes } of rules) {
-    if (!matchesPath(pattern, path.segments)) continue
+  for (const { methods, pattern, slashes, caseless } of rules) {
+    const segments = caseless ? path.segments.map((segment) => segment.toLowerCase()) : path.segments
+    if (!matchesPath(pattern, segments)) continue
     if (methods !== null && !methods.includes(method)) {
       if (outcome === 'path_not_allowed') outcome = 'method_not_allowed'
     } else if (path.slashes && !slashes) outcome = 'slash_not_allowed'
@@ -113,8 +118,9 @@ function denyReadings({ segments, slashes }: Path): readonly (readonly string[])
   return [lower, ...apart].flatMap((reading) => {
     const cut = reading.map(withoutParameters)
     const isCut = cut.some((segment, index) => segment !== reading[index])
-    // The path as it is, too: without its parameters a segment may be empty, which no star stands for.
-    return (isCut ? [reading, cut] : [reading]).map(withoutLastSlash)
+    // The path as it is, too: without its parameters a segment may be empty, which no star stands for, or be nothing at all.
+    const all = isCut ? [reading, cut, cut.filter((segment) => segment !== '')] : [reading]
+    return all.map(withoutLastSlash)
   })
 }
 

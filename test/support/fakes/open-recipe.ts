@@ -22,14 +22,16 @@ export async function openRecipe(type: string, wish: RecipeWish): Promise<OpenKi
   const kind = kinds.find((one) => one.type === type)
   if (kind === undefined) throw new Error(`there is no kind ${type}`)
   const { host, logged } = createTestHost(type)
-  const openAt = (url: string) => {
+  const configAt = (url: string) => {
     const read = readConfig(kind.config, { ...config, base_url: url, local: true })
     if (read.faults.length > 0) throw new Error(read.faults.join('; '))
-    return kind.open(read.config, host)
+    return read.config
   }
+  const openAt = (url: string) => kind.open(configAt(url), host)
   return {
     kind,
     backend: await openAt(api.url),
+    config: configAt(api.url),
     scopes,
     logged,
     probe: {
