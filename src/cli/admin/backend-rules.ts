@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Client } from '../../client/client.ts'
-import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
+import type { Backend, CreateBackend, Kind, UseRules } from '../../client/wire.ts'
 import { isObject, parseJson } from '../../domain/formats/json.ts'
 import { usage } from '../frame/failure.ts'
 import { many, off, text, type ValuesOf } from '../frame/options.ts'
@@ -20,6 +20,7 @@ export const RULE_OPTIONS = {
   rate: text('<rate>', 'limit on requests for credentials, such as 10/hour'),
   maxActive: text('<number>', 'limit on active credentials, exact on one node'),
   rotateRootAfter: text('<duration>', 'age of its root secret at which somebody should be told, such as 90d'),
+  uses: text('<file>', 'where and how its credentials are used, as JSON; - reads standard input'),
   noCheck: off('store it without connecting to the upstream'),
 }
 
@@ -27,13 +28,14 @@ export const NO_LIMITS = {
   noRate: off('remove the rate limit'),
   noMaxActive: off('remove the limit on active credentials'),
   noRotateRootAfter: off('tell nobody how old its root secret is'),
+  noUses: off('forget what --uses has said'),
 }
 
 type RuleOptions = ValuesOf<typeof RULE_OPTIONS & typeof NO_LIMITS>
 
 type Rules = Omit<CreateBackend, 'type' | 'name' | 'config'>
 
-/** The rules in the form of the API. Throws `CliError` (usage). */
+/** The rules in the form of the API, without those of use. Throws `CliError` (usage). */
 export function rulesOf(options: RuleOptions): Rules {
   const { defaultTtl, maxTtl, allowScope, description, rate, maxActive, rotateRootAfter } = options
   return {
@@ -59,12 +61,27 @@ export async function readConfigOption(
   context: Context,
   path: string | undefined,
 ): Promise<Record<string, unknown>> {
-  if (path === undefined) return {}
+  return path === undefined ? {} : readObject(context, path, 'Write the fields of the kind as {"host": "…"}.')
+}
+
+/** Reads the rules of `--uses FILE`, or `@FILE` as for curl; the server checks them. Throws `CliError` (usage). */
+export async function readUsesOption(
+  context: Context,
+  { uses, config }: Pick<RuleOptions, 'uses' | 'config'>,
+): Promise<Pick<Rules, 'uses'>> {
+  if (uses === undefined || uses === true) return {}
+  if (uses === false) return { uses: null }
+  if (uses === '-' && config === '-') throw usage('Only one of --config and --uses reads standard input.')
+  const hint = 'Write them as {"allow": [{"methods": ["GET"], "path": "/**"}]}.'
+  return { uses: (await readObject(context, uses.replace(/^@/, ''), hint)) as UseRules }
+}
+
+async function readObject(context: Context, path: string, hint: string): Promise<Record<string, unknown>> {
   const where = path === '-' ? 'Standard input' : path
   const text = path === '-' ? await readStdin(context) : await readFile(resolve(context.cwd, path), 'utf8')
   const value = parseJson(text)
   if (isObject(value)) return value
-  throw usage(`${where} does not contain a JSON object.`, 'Write the fields of the kind as {"host": "…"}.')
+  throw usage(`${where} does not contain a JSON object.`, hint)
 }
 
 /** Throws `CliError` (usage) with the names of all kinds. */
@@ -120,6 +137,7 @@ export function describeBackend(
     rate: backend.rate,
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
     'rotate root after': backend.rotate_root_after,
+    uses: backend.uses && JSON.stringify(backend.uses),
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     recovery: backend.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
     ...more,

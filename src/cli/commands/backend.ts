@@ -10,6 +10,7 @@ import {
   NO_LIMITS,
   RULE_OPTIONS,
   readConfigOption,
+  readUsesOption,
   rulesOf,
   testing,
 } from '../admin/backend-rules.ts'
@@ -54,7 +55,7 @@ export const add = defineVerb({
     if (type.startsWith('-'))
       throw usage('The kind must come before its flags.', 'List the kinds with `mayfly kind ls`.')
     const rest = [...(second === undefined ? [] : [second]), ...more]
-    const rules = rulesOf(options)
+    const rules = { ...rulesOf(options), ...(await readUsesOption(context, options)) }
     const client = await openAdminClient(context)
     const kind = await findKind(client, type)
     const fields = fieldsOf(kind.config)
@@ -148,7 +149,7 @@ export const update = defineVerb({
       throw usage('The name must come before the flags.', 'List the backends with `mayfly backend ls`.')
     if (options.allowAnyScope === true && options.allowScope !== undefined)
       throw usage('--allow-scope and --allow-any-scope are mutually exclusive.')
-    const rules = rulesOf(options)
+    const rules = { ...rulesOf(options), ...(await readUsesOption(context, options)) }
     const client = await openAdminClient(context)
     const before = await client.admin.backends.show(name)
     const fields = fieldsOf((await findKind(client, before.type)).config)

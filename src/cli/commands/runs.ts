@@ -1,4 +1,4 @@
-import type { Run } from '../../client/wire.ts'
+import type { RecordedRequest, Run } from '../../client/wire.ts'
 import { requireKnown } from '../admin/require-known.ts'
 import { ADMIN, FILTERS } from '../admin/verbs.ts'
 import { LIST_OPTIONS, type Rows, shortened, showList } from '../frame/list.ts'
@@ -110,6 +110,7 @@ function describe(run: Run, now: number): string {
     state: run.state,
     heartbeat: `every ${run.heartbeat}`,
     credentials: String(run.credentials.live),
+    requests: run.requests && requestsOf(run.requests),
     started: at(run.started_at),
     'last beat': at(run.last_beat),
     'dead without another': at(run.dead_at),
@@ -120,6 +121,59 @@ function describe(run: Run, now: number): string {
     from: run.ip_address ?? undefined,
     'user agent': run.user_agent ?? undefined,
   })
+}
+
+const requestsOf = ({ total, refused, redacted }: NonNullable<Run['requests']>) =>
+  `${total} (${refused} refused, ${redacted} secrets masked)`
+
+export const requests = defineVerb({
+  description:
+    'Lists what `mayfly proxy` has told of the requests of a run, newest first: of your run, or with --all-agents, and without a login, of that of any agent. Values of queries, headers and bodies are never recorded.',
+  arguments: [ID],
+  options: {
+    refused: flag('only those that were refused'),
+    ...ALL_AGENTS,
+    ...LIST_OPTIONS,
+  },
+  examples: {
+    'mayfly runs requests run_01…': 'what was called with its credentials',
+    'mayfly runs requests run_01… --refused': 'what was refused, and why',
+  },
+  json: async () => {
+    const [{ RecordedRequest: shape }, { Type }] = await Promise.all([
+      import('../../api/run-requests.ts'),
+      import('typebox'),
+    ])
+    return Type.Array(shape)
+  },
+  ...ADMIN,
+  run: async (context, { refused, allAgents, ...options }, id) => {
+    const { runs } = await openRuns(context, allAgents === true)
+    const filter = refused === true ? { decision: 'refused' } : {}
+    const kept = refused === true ? 'refused requests' : 'requests'
+    await showList(context, options, (page) => runs.requests(id, filter, page), {
+      things: kept,
+      none: `No ${kept}.`,
+      heading: ['TIME', 'DECISION', 'STATUS', 'MS', 'BACKEND', 'METHOD', 'AUTHORITY', 'PATH'],
+      spare: ['MS', 'BACKEND', 'STATUS', 'METHOD'],
+      cells: (one) => [
+        one.at,
+        decisionOf(one),
+        one.status === null ? '' : String(one.status),
+        String(one.duration_ms),
+        one.backend ?? '',
+        one.method ?? one.protocol,
+        one.authority,
+        one.path ?? '',
+      ],
+    })
+  },
+})
+
+const decisionOf = ({ decision, reason, redacted }: RecordedRequest): Cell => {
+  const words = [decision, ...(reason === null ? [] : [inWords(reason)])]
+  const text = [...words, ...(redacted === 0 ? [] : [`${redacted} masked`])].join(', ')
+  return decision === 'refused' || decision === 'misused' ? { text, colour: 'yellow' } : text
 }
 
 export const end = defineVerb({

@@ -9,7 +9,7 @@ import { readValue } from './values.ts'
 
 /** Flags of the verb itself: a field of the same name gets the kind as a prefix. */
 const TAKEN = new Set(
-  'server profile ca json no-keychain keychain data-dir help config description default-ttl max-ttl allow-scope rate max-active rotate-root-after no-check check unset allow-any-scope name'.split(
+  'server profile ca json no-keychain keychain data-dir help config description default-ttl max-ttl allow-scope rate max-active rotate-root-after uses no-check check unset allow-any-scope name'.split(
     ' ',
   ),
 )

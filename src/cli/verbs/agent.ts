@@ -41,6 +41,7 @@ export const AGENT_VERBS: readonly Entry[] = [
     verbs: [
       entry('ls', 'list your runs that live, or those of all agents', runs, 'list'),
       entry('show', 'show a run', runs, 'show'),
+      entry('requests', 'list the requests of a run, as its proxy tells them', runs, 'requests'),
       entry('end', 'end runs with all their credentials', runs, 'end'),
     ],
   },

@@ -141,7 +141,10 @@ function createHttp2Server(onRequest: OnRequest) {
       // Streams have a time of their own.
       if (streamsOf.get(session) === undefined) session.close()
     })
-    session.setLocalWindowSize(16 * WINDOW_BYTES)
+    const widen = () => session.destroyed || session.setLocalWindowSize(16 * WINDOW_BYTES)
+    // Until then the session has no handle: TLS is still being set up.
+    if (session.connecting) session.once('connect', widen)
+    else widen()
   })
   const streamsOf = new WeakMap<ServerHttp2Session, number>()
   const listener = (

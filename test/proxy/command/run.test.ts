@@ -158,7 +158,7 @@ describe('what is open ends', () => {
     const { agent, run } = await streaming(`${again}; read -r line`)
     const [{ id = '' } = {}] = await recordsOf(world, agent)
     const before = performance.now()
-    expect((await world.app.admin("DELETE", `/v1/admin/tokens/${id}`)).status).toBe(204)
+    expect((await world.app.admin('DELETE', `/v1/admin/tokens/${id}`)).status).toBe(204)
     await run.said(/cut \d+\n403/, 'stdout')
     expect(performance.now() - before).toBeLessThan(2_000)
     expect(world.plain.streams()).toBe(0)
