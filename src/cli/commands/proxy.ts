@@ -14,9 +14,10 @@ import { type ProxyAlone, serveAlone } from '../run/serve-alone.ts'
 const { backend, env, file, ttl, scope, param } = CREDENTIAL_OPTIONS
 
 const OPTIONS = {
+  // Not --env-file: Node reads an option of this name itself, wherever it stands.
   ...{ backend, env, file, ttl, scope, param },
   config: text('<file>', 'a file with the credentials and settings; flags say more than it'),
-  envFile: text(
+  writeEnv: text(
     '<file>',
     'write the environment for the programs into this file, when everything listens; the files that it names are in a directory beside it; both are removed at the end',
   ),
@@ -44,7 +45,7 @@ export const verb = defineVerb({
   options: OPTIONS,
   examples: {
     'mayfly proxy --config /etc/mayfly-proxy/coder.yaml': 'as a service, for the programs of another user',
-    'mayfly proxy --backend github --backend orders-db --env-file ./proxy.env':
+    'mayfly proxy --backend github --backend orders-db --write-env ./proxy.env':
       'for programs that are started with this environment',
   },
   json: 'one line when everything listens: {run, env_file, variables, forward, sites: [{name, use, url}], databases: [{name, use, host, port}]}',
@@ -54,7 +55,7 @@ export const verb = defineVerb({
 })
 
 async function readWish(context: Context, options: ValuesOf<typeof OPTIONS>): Promise<ProxyAlone> {
-  const { config, heartbeat, envFile, purpose, run } = options
+  const { config, heartbeat, writeEnv, purpose, run } = options
   const ofFile = config === undefined ? undefined : await readConfig(context, config)
   const requested = [...(ofFile?.credentials ?? []), ...requestedByFlags(options)]
   checkOnce(requested)
@@ -71,7 +72,7 @@ async function readWish(context: Context, options: ValuesOf<typeof OPTIONS>): Pr
   return {
     requested,
     settings: settingsOf(ofFile?.wish, await wishOfFlags(options), wishOfOwnFlags(options)),
-    envFile: envFile ?? ofFile?.envFile,
+    envFile: writeEnv ?? ofFile?.envFile,
     run,
     wish: { heartbeat: beats, purpose: purpose ?? ofFile?.purpose, onEnd: 'SIGTERM', isVerbose: false },
   }

@@ -59,7 +59,7 @@ async function removeOurs(path: string): Promise<void> {
   if (!facts.isDirectory() || facts.uid !== process.getuid?.())
     throw new CliError('not_ours', `${path} is there already, and is no directory of this user.`, {
       exit: 2,
-      hint: 'Remove it, or choose another --env-file.',
+      hint: 'Remove it, or choose another --write-env.',
     })
   await rm(path, { recursive: true, force: true, maxRetries: 3 })
 }
@@ -116,7 +116,7 @@ export function environmentText(variables: Readonly<Record<string, string | unde
 function notWritten(path: string, cause: unknown): CliError {
   if (cause instanceof CliError) return cause
   return new CliError('not_written', `Cannot write ${path}: ${systemReason(cause) ?? 'it failed'}.`, {
-    hint: 'Choose another --env-file.',
+    hint: 'Choose another --write-env.',
     cause,
   })
 }
