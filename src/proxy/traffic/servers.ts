@@ -141,10 +141,9 @@ function createHttp2Server(onRequest: OnRequest) {
       // Streams have a time of their own.
       if (streamsOf.get(session) === undefined) session.close()
     })
-    const widen = () => session.destroyed || session.setLocalWindowSize(16 * WINDOW_BYTES)
-    // Until then the session has no handle: TLS is still being set up.
-    if (session.connecting) session.once('connect', widen)
-    else widen()
+    session.once('remoteSettings', () => {
+      if (!session.destroyed) session.setLocalWindowSize(16 * WINDOW_BYTES)
+    })
   })
   const streamsOf = new WeakMap<ServerHttp2Session, number>()
   const listener = (
