@@ -70,6 +70,7 @@ function createAdmission({
 
 const contexts = new WeakMap<object, SecureContext>()
 
+// HTTP/2 is not offered yet: its session over this socket reads nothing.
 /** TLS with a leaf of the run for this host. `onSecure` gets the name that the client asked for, if it did. */
 export async function openSecure(
   authority: Authority,
@@ -81,7 +82,7 @@ export async function openSecure(
   const secureContext = contexts.get(leaf) ?? createSecureContext({ ...leaf, minVersion: 'TLSv1.2' })
   contexts.set(leaf, secureContext)
   if (raw.destroyed) return
-  const secure = new TLSSocket(raw, { isServer: true, secureContext, ALPNProtocols: ['h2', 'http/1.1'] })
+  const secure = new TLSSocket(raw, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
   rememberUnder(secure, raw)
   ignoreErrors(secure)
   const timer = setTimeout(() => reset(secure), HANDSHAKE_MS)

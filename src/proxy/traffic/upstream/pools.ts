@@ -215,7 +215,7 @@ function startSession(to: Destination, socket: Socket): Promise<ClientHttp2Sessi
   return new Promise((resolve, reject) => {
     session.once('close', () => reject(new Failure('unreachable')))
     session.once('remoteSettings', () => {
-      session.setLocalWindowSize(16 * WINDOW_BYTES)
+      if (!session.destroyed) session.setLocalWindowSize(16 * WINDOW_BYTES)
       resolve(session)
     })
   })
