@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { BackendError } from '../../domain/backend-error.ts'
-import { isLoopbackAddress } from '../../domain/network/loopback.ts'
 import { isPermitted, resolveChecked } from '../../egress/address.ts'
 import { createListenerCheck } from '../../egress/listener.ts'
 import { connectionError } from '../../egress/network.ts'
@@ -69,8 +68,8 @@ async function resolveUpstream({ use, resolver, isLocal }: Parts): Promise<strin
   return address
 }
 
-/** Also mapped, translated or compatible forms, which `isPermitted` has found to be special. */
-const isLoopbackLike = (address: string) => isLoopbackAddress(address) || /^::/.test(address)
+/** Of the special addresses, all but those of a local link or network: also the forms of IPv6 that hide one of IPv4. */
+const isLoopbackLike = (address: string) => !/^(?:169\.254\.|f[cd]|fe[89a-f])/i.test(address)
 
 /** Throws `Refusal`. */
 export async function secureUpstream(

@@ -41,7 +41,10 @@ export function createVisits(parts: DatabaseParts, protocol: Protocol, placehold
       if (under.size >= 2 * most) return void reset(child)
       const options = { child, provesItself, placeholder, connect, isFull: () => under.size > most }
       const visit = openVisit(parts, options)
-      under.set(child, { visit, served: serve(visit) })
+      // Counted before it begins.
+      const served = Promise.withResolvers<void>()
+      under.set(child, { visit, served: served.promise })
+      void serve(visit).finally(served.resolve)
     },
     async end() {
       for (const { visit } of under.values()) visit.reset()

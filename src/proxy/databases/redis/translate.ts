@@ -11,7 +11,7 @@ export interface Login {
 export const isWatched = (name: string) => /^(?:auth|hello|reset)$/i.test(name)
 
 /** What the server gets for a wrong password: it answers as it does, in the turn of the request. */
-const WRONG = 'not-the-placeholder'
+const WRONG = 'wrong'
 /** After `RESET` a connection is the default user, who may do other things. No server knows this one, and its error shows the name. */
 const NO_RESET = 'MAYFLY-REFUSES-RESET-OPEN-A-NEW-CONNECTION'
 
@@ -39,12 +39,10 @@ export const nameOf = (parts: readonly Buffer[]) => parts[0]?.toString('latin1')
 export function translate(parts: readonly Buffer[], { username, password, placeholder }: Login): Buffer {
   if (nameOf(parts) === 'reset') return encodeRequest([NO_RESET])
   const at = passwordAt(parts)
-  if (at === undefined) {
-    return encodeRequest(parts.map((part) => (part.includes(placeholder) ? WRONG : part)))
-  }
+  const clean = parts.map((part) => (part.includes(placeholder) ? WRONG : part))
+  if (at === undefined) return encodeRequest(clean)
   const isRight = isSameText(parts[at] ?? '', placeholder)
   const login = [username, isRight ? password : WRONG]
   const hasUser = nameOf(parts) === 'hello' || parts.length === 3
-  const before = parts.slice(0, hasUser ? at - 1 : at)
-  return encodeRequest([...before, ...login, ...parts.slice(at + 1)])
+  return encodeRequest([...clean.slice(0, hasUser ? at - 1 : at), ...login, ...clean.slice(at + 1)])
 }
