@@ -103,6 +103,17 @@ export interface OtherAuthorities {
   readonly tunnel: readonly string[]
 }
 
+/** What the user decides about one proxy. */
+export interface ProxySettings extends OtherAuthorities {
+  /** What a placeholder does that is sent where it does not belong; the request is refused in any case. */
+  readonly onMisuse: 'refuse' | 'end_run'
+  readonly idleMs: number
+  /** Address of all listeners, and the port of the one for `HTTPS_PROXY`; 0: a free one. */
+  readonly listen: { readonly host: string; readonly port: number }
+  /** Users whose processes may connect; `any` where the network namespace is the border. Undefined: the one of the proxy. */
+  readonly uids: readonly number[] | 'any' | undefined
+}
+
 export interface ProxyLog {
   warn(message: string): void
 }

@@ -191,7 +191,8 @@ async function bash(script: string, env: Record<string, string>): Promise<{ code
 test('the example in docs/reference/project-file.md is one', async () => {
   const text = await readFile(join(DOCS, 'reference/project-file.md'), 'utf8')
   await writeFile(join(world.home, 'example.yaml'), /^```yaml\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '')
-  const [orders, reports] = await readProjectFile(await openProjectFile({ cwd: world.home }, 'example.yaml'))
+  const file = await openProjectFile({ cwd: world.home }, 'example.yaml')
+  const [orders, reports] = (await readProjectFile(file)).credentials
   expect(orders?.env.map(({ variable }) => variable)).toContain('PGPASSWORD')
   expect(reports?.files.map(({ fileName }) => fileName)).toEqual(['REPORTS_TOKEN_FILE', 'reports.json'])
 })

@@ -7,8 +7,7 @@ import { isAllowed, readAllowed, recordAllowed, revokeAllowed } from '../project
 import { describeChange, describeProject } from '../project-file/describe.ts'
 import { findProjectFile, noteOldName } from '../project-file/find.ts'
 import { openProjectFile, PROJECT_FILE, type ProjectFile } from '../project-file/open.ts'
-import { readProjectFile } from '../project-file/read.ts'
-import type { RequestedCredential } from '../project-file/requested-credential.ts'
+import { type Project, readProjectFile } from '../project-file/read.ts'
 
 export const verb = defineVerb({
   description:
@@ -29,11 +28,11 @@ export const verb = defineVerb({
     if (revoke === true) return takeBack(context, given)
     if (named === undefined) noteOldName(context, given)
     const file = await openProjectFile(context, given)
-    const requested = await readProjectFile(file)
+    const project = await readProjectFile(file)
     const before = await readAllowed(context, file.path)
     const done = { path: file.path, allowed: true }
     if (isAllowed(before, file)) return context.out.report(done, `${given} is already allowed.`)
-    context.out.note(await describe(file, requested, before?.text))
+    context.out.note(await describe(file, project, before?.text))
     const otherwise = 'Read what it asks for, then use --yes.'
     await confirmed(context, yes, `Allow ${given}?`, {
       otherwise,
@@ -45,21 +44,19 @@ export const verb = defineVerb({
   },
 })
 
-async function describe(
-  file: ProjectFile,
-  requested: readonly RequestedCredential[],
-  before: string | undefined,
-): Promise<string> {
-  if (before === undefined) return `${file.shown} asks for:\n${describeProject(requested)}`
-  const change = describeChange(await readOld(file, before), requested)
+async function describe(file: ProjectFile, project: Project, before: string | undefined): Promise<string> {
+  if (before === undefined) return `${file.shown} asks for:\n${describeProject(project)}`
+  const change = describeChange(await readOld(file, before), project)
   const what = /^[+-]/m.test(change) ? 'has changed' : 'has changed only in layout or comments'
   return `${file.shown} ${what}. It asks for:\n${change}`
 }
 
-/** No credentials where another version of Mayfly allowed what this one refuses: all is new then. */
-async function readOld(file: ProjectFile, text: string): Promise<readonly RequestedCredential[]> {
-  return readProjectFile({ ...file, bytes: Buffer.from(text) }).catch(() => [])
+/** Nothing where another version of Mayfly allowed what this one refuses: all is new then. */
+async function readOld(file: ProjectFile, text: string): Promise<Project> {
+  return readProjectFile({ ...file, bytes: Buffer.from(text) }).catch(() => NOTHING)
 }
+
+const NOTHING: Project = { credentials: [], proxy: undefined }
 
 /** The file itself may be gone. */
 async function takeBack(context: Context, given: string): Promise<void> {

@@ -6,13 +6,19 @@ import { flag, off, text, type ValuesOf } from '../frame/options.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import type { RunWish } from '../run/open-run.ts'
+import { PROXY_OPTIONS, proxyOfCommand } from '../run/proxy-options.ts'
 import type { Redaction } from '../run/redact.ts'
-import { CREDENTIAL_OPTIONS, readRequestedCredentials } from '../run/requested-credentials.ts'
+import { CREDENTIAL_OPTIONS, readRequested } from '../run/requested-credentials.ts'
 import { supervise } from '../run/supervise.ts'
 import { LOGIN_VARIABLES } from '../session/session.ts'
 
 const OPTIONS = {
   ...CREDENTIAL_OPTIONS,
+  proxy: flag(
+    'give the command placeholders, and let a second process put the secrets into its requests: see docs/guides/proxy.md',
+  ),
+  noProxy: off('give the command the secrets, also where the .mayfly.yaml says `proxy`'),
+  ...PROXY_OPTIONS,
   redact: flag('redact the secrets in the output of the command'),
   grace: text('<duration>', 'time from SIGTERM, or the loss of the terminal, to SIGKILL', {
     default: '8s',
@@ -51,19 +57,25 @@ export const verb = defineVerb({
     'mayfly run --file TOKEN_FILE=reports --ttl 5m --redact -- ./nightly.sh':
       'in a file that is renewed, and never in the output',
   },
-  json: 'one line on standard error after the command has ended: {run, credentials: [{id, backend, expires_at, revoked}], exit_code}',
+  json: 'one line on standard error after the command has ended: {run, credentials: [{id, backend, expires_at, revoked}], exit_code}, with a proxy also proxy: {requests, refused, misused, redacted, lost, dead_after_ms}',
   exits: [3, 4, 5],
   passThrough: 'options',
   ownSignals: true,
   run: async (context, options, command, args) => {
-    const requested = await readRequestedCredentials(context, options)
+    const { credentials: requested, proxy: ofProject } = await readRequested(context, options)
+    const proxy = await proxyOfCommand(options, ofProject)
+    if (proxy !== undefined) checkProxied(options)
     const graceMs = await readDuration('--grace', options.grace, LONGEST_GRACE_MS)
     const run = options.run === false ? undefined : await readRunWish(options)
     const redaction = options.redact === true ? await newRedaction(context, options) : undefined
-    const env = withoutLogin(context.env, options.keepLogin === true)
+    const env = withoutLogin(context.env, options.keepLogin === true, proxy !== undefined)
     const supervised = { name: command, args, graceMs, isGuarded: options.guard === true, run, redaction }
     return supervise(context, supervised, async (preparation) => {
       // Loaded while the server begins the run.
+      if (proxy !== undefined) {
+        const { prepareThroughProxy } = await import('../run/through-proxy.ts')
+        return prepareThroughProxy(context, preparation, { requested, env, redaction, settings: proxy })
+      }
       const { deliverAll } = await import('../run/prepare.ts')
       return deliverAll(context, preparation, { requested, env, redaction })
     })
@@ -102,7 +114,25 @@ const LONGEST_GRACE_MS = 3_600_000
 /** Variables that let their holder act as the agent. */
 const LOGIN: ReadonlySet<string> = new Set(LOGIN_VARIABLES)
 
+/** Those of platforms whose tokens let a job log in. */
+const IDENTITY: ReadonlySet<string> = new Set([
+  'ACTIONS_ID_TOKEN_REQUEST_TOKEN',
+  'ACTIONS_ID_TOKEN_REQUEST_URL',
+  'SPIFFE_ENDPOINT_SOCKET',
+])
+
 /** The command receives credentials, so it needs no login of its own. */
-function withoutLogin(env: Surroundings['env'], keepsLogin: boolean): Surroundings['env'] {
-  return keepsLogin ? env : Object.fromEntries(Object.entries(env).filter(([name]) => !LOGIN.has(name)))
+function withoutLogin(
+  env: Surroundings['env'],
+  keepsLogin: boolean,
+  isProxied: boolean,
+): Surroundings['env'] {
+  const isLogin = (name: string) => LOGIN.has(name) || (isProxied && IDENTITY.has(name))
+  return keepsLogin ? env : Object.fromEntries(Object.entries(env).filter(([name]) => !isLogin(name)))
+}
+
+function checkProxied({ keepLogin, run }: ValuesOf<typeof OPTIONS>): void {
+  if (keepLogin === true)
+    throw usage('--keep-login would let the command get the secrets itself.', 'Leave it out with a proxy.')
+  if (run === false) throw usage('The credentials of a proxy end with a run.', 'Leave out --no-run.')
 }

@@ -23,12 +23,28 @@ export interface TransportOptions {
   readonly maxBytes?: number
 }
 
+/** Begins a request; its body is still to be written. */
+export type BeginRequest = (request: Omit<TransportRequest, 'timeoutMs'>) => {
+  readonly outgoing: ClientRequest
+  /** The server, for messages. */
+  readonly server: string
+}
+
 /** A transport over `node:http`, which starts faster than `fetch` and supports unix sockets and private authorities. */
 export function nodeTransport(options: TransportOptions = {}): Transport {
+  const begin = requestsTo(options)
+  const { maxBytes = MAX_REPLY_BYTES } = options
+  return async (request) => {
+    const { outgoing, server } = begin(request)
+    return exchange(outgoing, request, { server, maxBytes })
+  }
+}
+
+export function requestsTo(options: TransportOptions): BeginRequest {
   // An import would load all of node:http at once, fetch included, which takes twice as long as starting Node.
   const { Agent, request: requestHttp } = process.getBuiltinModule('node:http')
   const agent = new Agent({ keepAlive: true })
-  const { connect, maxBytes = MAX_REPLY_BYTES } = options
+  const { connect } = options
   if (connect !== undefined)
     agent.createConnection = (to, done) => {
       connect(to as NetConnectOpts).then(
@@ -38,7 +54,7 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
       )
       return undefined
     }
-  return async (request) => {
+  return (request) => {
     const url = new URL(request.url)
     const target: RequestOptions = {
       method: request.method,
@@ -46,16 +62,14 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
     }
     if (options.socketPath !== undefined) {
       const { socketPath } = options
-      const outgoing = requestHttp(url, { ...target, agent, socketPath })
-      return exchange(outgoing, request, { server: `unix:${socketPath}`, maxBytes })
+      return { outgoing: requestHttp(url, { ...target, agent, socketPath }), server: `unix:${socketPath}` }
     }
     if (url.protocol === 'http:')
-      return exchange(requestHttp(url, { ...target, agent }), request, { server: url.origin, maxBytes })
+      return { outgoing: requestHttp(url, { ...target, agent }), server: url.origin }
     const { request: requestHttps } = process.getBuiltinModule('node:https')
     const { ca, proxy } = options
     const outgoing = requestHttps(url, { ...target, ca, agent: proxy })
-    const server = proxy === undefined ? url.origin : `${url.origin}${WITH_PROXY}`
-    return exchange(outgoing, request, { server, maxBytes })
+    return { outgoing, server: proxy === undefined ? url.origin : `${url.origin}${WITH_PROXY}` }
   }
 }
 

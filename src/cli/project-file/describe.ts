@@ -1,3 +1,5 @@
+import type { ProxyWish } from './proxy-wish.ts'
+import type { Project } from './read.ts'
 import type { RequestedCredential } from './requested-credential.ts'
 import type { Template } from './template.ts'
 
@@ -8,21 +10,18 @@ interface Description {
 }
 
 /** What a project file asks for, in a form that no layout of the file can hide or imitate. */
-export function describeProject(requested: readonly RequestedCredential[]): string {
-  return requested
-    .map(describe)
+export function describeProject(project: Project): string {
+  return partsOf(project)
     .flatMap(({ name, lines }) => [name, ...indented(lines)])
     .join('\n')
 }
 
 /** The same, each line that is new marked with `+`, and what was there before with `-`. */
-export function describeChange(
-  before: readonly RequestedCredential[],
-  now: readonly RequestedCredential[],
-): string {
-  const old = new Map(before.map((one) => [one.name, describe(one).lines]))
-  const names = new Set(now.map(({ name }) => name))
-  const kept = now.map(describe).flatMap(({ name, lines }) => {
+export function describeChange(before: Project, now: Project): string {
+  const [former, latter] = [partsOf(before), partsOf(now)]
+  const old = new Map(former.map(({ name, lines }) => [name, lines]))
+  const names = new Set(latter.map(({ name }) => name))
+  const kept = latter.flatMap(({ name, lines }) => {
     const known = old.get(name)
     if (known === undefined) return marked('+', [name, ...indented(lines)])
     const removed = known.filter((line) => !lines.includes(line))
@@ -32,8 +31,26 @@ export function describeChange(
       ...indented(lines).map((line, at) => `${known.includes(lines[at] ?? '') ? ' ' : '+'} ${line}`),
     ]
   })
-  const gone = before.filter(({ name }) => !names.has(name)).map(describe)
+  const gone = former.filter(({ name }) => !names.has(name))
   return [...kept, ...gone.flatMap(({ name, lines }) => marked('-', [name, ...indented(lines)]))].join('\n')
+}
+
+/** No credential has the name `[proxy]`. */
+function partsOf({ credentials, proxy }: Project): Description[] {
+  return [...credentials.map(describe), ...(proxy === undefined ? [] : [describeProxy(proxy)])]
+}
+
+function describeProxy({ others, tunnel, onMisuse, idleMs }: ProxyWish): Description {
+  return {
+    name: '[proxy]',
+    lines: [
+      'the command gets placeholders, and a proxy holds the secrets',
+      ...(others === undefined ? [] : [`others: ${others}`]),
+      ...(tunnel === undefined ? [] : [`tunnel: ${JSON.stringify(tunnel)}`]),
+      ...(onMisuse === undefined ? [] : [`on_misuse: ${onMisuse}`]),
+      ...(idleMs === undefined ? [] : [`idle_timeout: ${idleMs / 1_000}s`]),
+    ],
+  }
 }
 
 function describe({ name, request, isSpread, env, files }: RequestedCredential): Description {

@@ -82,7 +82,7 @@ test('what is compared with the allowed content is what is parsed, whatever the 
   const shown = await openProjectFile(where, '.mayfly.yaml')
   await writeFile(join(home, '.mayfly.yaml'), 'credentials: { evil: }\n')
   await recordAllowed(where, shown)
-  expect(await readProjectFile(shown)).toMatchObject([{ name: 'demo' }])
+  expect(await readProjectFile(shown)).toMatchObject({ credentials: [{ name: 'demo' }] })
   const changed = await openProjectFile(where, '.mayfly.yaml')
   expect(isAllowed(await readAllowed(where, changed.path), changed)).toBe(false)
   await expect(requireAllowed(where, changed)).rejects.toThrow(

@@ -13,7 +13,7 @@ afterAll(() => rm(home, { recursive: true, force: true }))
 
 async function read(text: string | Uint8Array) {
   await writeFile(join(home, '.mayfly.yaml'), text)
-  return readProjectFile(await openProjectFile({ cwd: home }, '.mayfly.yaml'))
+  return (await readProjectFile(await openProjectFile({ cwd: home }, '.mayfly.yaml'))).credentials
 }
 
 async function faultOf(text: string | Uint8Array): Promise<string> {

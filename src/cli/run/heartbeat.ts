@@ -12,6 +12,8 @@ export interface BeatOptions {
   /** Epoch milliseconds. */
   now(): number
   note(text: string): void
+  /** The server has answered a heartbeat that was sent so many milliseconds ago. */
+  beaten?(agoMs: number): void
 }
 
 /** Why the run no longer lives. `refused`: the server has taken no heartbeat for longer than it lets a run live without. */
@@ -46,6 +48,7 @@ export async function keepBeating(options: BeatOptions, signal: AbortSignal): Pr
     since = stopwatch(now)
     try {
       await within(retryMs * TIMEOUT_SHARE, signal, (either) => runs.beat(id, { signal: either }))
+      options.beaten?.(since())
       if (isReported) note(`mayfly: the server takes the heartbeats of ${id} again.`)
       isReported = false
       sinceGood = since

@@ -36,7 +36,7 @@ export type IssueEvent =
 /** Every credential of one run, so that none is forgotten. */
 export interface IssuedCredentials {
   /** Adds a credential that another process obtained. */
-  adopt(id: string): void
+  adopt(id: string, known?: Pick<Outcome, 'backend' | 'expires_at'>): void
   /** Adds a request that another process sent under this idempotency key, and whose answer nobody knows. */
   adoptRequest(key: string, request: IssueRequest): void
   /** Throws as `client.issue`. Records the reply before doing anything else with it. */
@@ -58,6 +58,7 @@ export interface IssuedCredentials {
 const TRY_MS = 4_000
 const WAITS_MS = [300, 1_000, 2_000]
 
+const UNSEEN = { backend: '', expires_at: '' }
 const NO_RUN = Promise.resolve(undefined)
 
 /**
@@ -128,7 +129,7 @@ export function trackIssued(
   }
 
   return {
-    adopt: (id) => void entries.set(id, { id, backend: '', expires_at: '', revoked: false }),
+    adopt: (id, known = UNSEEN) => void entries.set(id, { id, ...known, revoked: false }),
     adoptRequest: (key, request) => void unanswered.set(request, { key, askedAt: now() }),
     obtain: (request) => {
       const under = obtain(request)

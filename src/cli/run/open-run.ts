@@ -6,6 +6,7 @@ import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
+import type { RunEnd } from './heartbeat.ts'
 import { whenSent } from './when-sent.ts'
 
 /** What the run of a command is to be. */
@@ -22,6 +23,11 @@ export interface RunWish {
 /** A run that beats. What is issued with its id ends with it. */
 export interface OpenRun {
   readonly id: string
+  readonly heartbeatMs: number
+  /** Milliseconds since the last heartbeat was sent that the server has answered. */
+  sinceBeat(): number
+  /** Hears of each heartbeat that the server answers, and how many milliseconds ago it was sent. */
+  onBeaten(listener: (agoMs: number) => void): void
   /** Throws `CliError` once the run has ended elsewhere. */
   requireLiving(): void
   /** The command is over. */
@@ -34,7 +40,7 @@ export interface OpenOptions {
   readonly session: Session
   readonly signal: AbortSignal
   /** The run has ended elsewhere; the text says how. */
-  onEnded(text: string): void
+  onEnded(text: string, end: RunEnd): void
   note(text: string): void
 }
 
@@ -51,8 +57,10 @@ export async function openRun(
     if (isVerbose) note(`mayfly: ${text}`)
     return undefined
   }
-  if (await isOfRun(session)) return without('the login is of a run, with which all credentials end.')
+  if ((await runOfLogin(session)) !== undefined)
+    return without('the login is of a run, with which all credentials end.')
   const { runs } = session.client
+  const beats = createBeats(now)
   const beginning = runs.start({ purpose, heartbeat }, { signal }).catch((error: unknown) => {
     if (isUnknownRoute(error)) return undefined
     throw error
@@ -64,10 +72,10 @@ export async function openRun(
   const { id, intervalMs } = readRun(begun)
   const over = new AbortController()
   let ended: string | undefined
-  keepBeating({ runs, id, intervalMs, now, note }, over.signal).then(
+  keepBeating({ runs, id, intervalMs, now, note, beaten: beats.beaten }, over.signal).then(
     (end) => {
       ended = describeEnd(id, end)
-      onEnded(ended)
+      onEnded(ended, end)
     },
     (error: unknown) => {
       if (!over.signal.aborted) note(`mayfly: ${failureOf(error).message}`)
@@ -75,6 +83,9 @@ export async function openRun(
   )
   return {
     id,
+    heartbeatMs: intervalMs,
+    sinceBeat: beats.sinceBeat,
+    onBeaten: beats.onBeaten,
     requireLiving: () => {
       if (ended !== undefined) throw new CliError('run_ended', `${ended}.`, { hint: 'Nothing was started.' })
     },
@@ -83,18 +94,43 @@ export async function openRun(
   }
 }
 
+/** For what needs a run. */
+export function noRuns(): CliError {
+  return new CliError('no_runs', 'The server has no runs, with which the credentials of a proxy end.', {
+    hint: 'Use a server of this version or later.',
+  })
+}
+
 function isUnknownRoute(error: unknown): boolean {
   return error instanceof MayflyError && error.status === 404 && error.code === 'not_found'
 }
 
-/** Whether the login is an access token with the claim `run`. The server would refuse a run, and record that. */
-async function isOfRun({ login }: Session): Promise<boolean> {
-  if (login?.auth.kind !== 'bearer') return false
+/** The claim `run` of a login that is an access token with one. The server would refuse another run, and record that. */
+export async function runOfLogin({ login }: Session): Promise<string | undefined> {
+  if (login?.auth.kind !== 'bearer') return undefined
   const token = login.auth.token.trim()
   // Any other token need not wait for the code that reads a JWT.
-  if (!token.startsWith('eyJ')) return false
+  if (!token.startsWith('eyJ')) return undefined
   const { claimsIn } = await import('../identity/token.ts')
-  return typeof claimsIn(token)?.['run'] === 'string'
+  const run = claimsIn(token)?.['run']
+  return typeof run === 'string' ? run : undefined
+}
+
+/** The last heartbeat that the server has answered; the beginning of the run counts as one. */
+function createBeats(now: () => number) {
+  const reading = (agoMs = 0) => ({ wall: now() - agoMs, monotonic: performance.now() - agoMs })
+  let last = reading()
+  let listener: ((agoMs: number) => void) | undefined
+  return {
+    sinceBeat: () => Math.max(now() - last.wall, performance.now() - last.monotonic),
+    beaten: (agoMs: number) => {
+      last = reading(agoMs)
+      listener?.(agoMs)
+    },
+    onBeaten: (next: (agoMs: number) => void) => {
+      listener = next
+    },
+  }
 }
 
 /** The server may be anybody's. */

@@ -5,7 +5,7 @@ import { askKindVariables } from '../project-file/kind-variables.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
-import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
+import type { Issuance } from './issued-credentials.ts'
 import { type Redaction, SHORTEST_SECRET } from './redact.ts'
 import { keepAlive } from './renew.ts'
 import { type Obtained, withKindVariables } from './spread.ts'
@@ -16,6 +16,8 @@ export interface Delivered {
   /** The environment of the command before credentials are added. */
   readonly env: Context['env']
   readonly redaction?: Redaction | undefined
+  /** Where another process has obtained what the command gets of each, and keeps it valid. */
+  readonly obtained?: readonly Issuance[]
 }
 
 /**
@@ -24,15 +26,22 @@ export interface Delivered {
  */
 export async function deliverAll(
   context: Pick<Context, 'now' | 'out'>,
-  { session, issued, openDirectory, onEnd, note }: Preparation,
-  { requested, env, redaction }: Delivered,
+  {
+    session,
+    issued,
+    openDirectory,
+    onEnd,
+    note,
+  }: Pick<Preparation, 'session' | 'issued' | 'openDirectory' | 'onEnd' | 'note'>,
+  { requested, env, redaction, obtained: given }: Delivered,
 ): Promise<Context['env']> {
   const hide = redaction === undefined ? () => {} : hideFrom(redaction, note)
   const place = async (delivery: Pick<Delivery, 'requested' | 'set'>, { credential }: Issuance) => {
     hide(delivery.requested.name, credential)
     return writeFiles(openDirectory, delivery, credential)
   }
-  const obtained = obtainAll(issued, requested, session.client)
+  const obtain = (one: RequestedCredential, index: number) => given?.[index] ?? issued.obtain(one.request)
+  const obtained = obtainAll(obtain, requested, session.client)
   const deliveries = withKindVariables(
     await whileWaiting(context, 'Waiting for credentials', obtained),
     env,
@@ -43,6 +52,7 @@ export async function deliverAll(
     const { requested: one, issuance, spread } = delivery
     Object.assign(variables, variablesFor(one, issuance.credential, spread), await place(delivery, issuance))
   }
+  if (given !== undefined) return variables
   const over = new AbortController()
   const kept = keepAlive(deliveries, { issued, now: context.now, note, place }, over.signal)
   onEnd(() => {
@@ -68,7 +78,7 @@ function hideFrom(redaction: Redaction, note: Preparation['note']) {
 
 /** All of them, or the first error; credentials issued despite it are in `issued`. */
 async function obtainAll(
-  issued: IssuedCredentials,
+  obtain: (one: RequestedCredential, index: number) => Issuance | Promise<Issuance>,
   requested: readonly RequestedCredential[],
   client: Preparation['session']['client'],
 ): Promise<Obtained[]> {
@@ -79,7 +89,7 @@ async function obtainAll(
     requested.map(async (one, index) => ({
       requested: one,
       set: String(index),
-      issuance: await issued.obtain(one.request),
+      issuance: await obtain(one, index),
     })),
   )
   const kinds = await asking

@@ -6,7 +6,7 @@ import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
 import { findProjectFile, noteOldName } from '../project-file/find.ts'
 import { openProjectFile, PROJECT_FILE } from '../project-file/open.ts'
-import { readProjectFile } from '../project-file/read.ts'
+import { type Project, readProjectFile } from '../project-file/read.ts'
 import type { RequestedCredential, RequestedFile } from '../project-file/requested-credential.ts'
 import { parseTemplate, type Template } from '../project-file/template.ts'
 
@@ -36,18 +36,15 @@ type CredentialOptions = ValuesOf<typeof CREDENTIAL_OPTIONS>
 
 /**
  * The credentials that flags request, and those of the project file: the one named by --config or, without flags, the
- * one that `findProjectFile` finds. Throws `CliError` (usage) for mistakes and when no credential is requested.
+ * one that `findProjectFile` finds, with what that says of the proxy. Throws `CliError` (usage) for mistakes and when no credential is requested.
  */
-export async function readRequestedCredentials(
-  context: Context,
-  options: CredentialOptions,
-): Promise<RequestedCredential[]> {
+export async function readRequested(context: Context, options: CredentialOptions): Promise<Project> {
   const byFlags = requestedByFlags(options)
   const file = await projectFile(context, options, byFlags.length > 0)
-  const byFile = file === undefined ? [] : await requestedByFile(context, file, options)
-  const all = [...byFile, ...byFlags]
-  checkOnce(all)
-  if (all.length > 0) return all
+  const byFile = file === undefined ? undefined : await requestedByFile(context, file, options)
+  const credentials = [...(byFile?.credentials ?? []), ...byFlags]
+  checkOnce(credentials)
+  if (credentials.length > 0) return { credentials, proxy: byFile?.proxy }
   throw usage(
     'No credentials requested.',
     `Request them with --backend, --env or --file, or in a ${PROJECT_FILE} in this directory or its repository.`,
@@ -71,7 +68,7 @@ async function requestedByFile(
   context: Context,
   name: string,
   { trustProject }: CredentialOptions,
-): Promise<RequestedCredential[]> {
+): Promise<Project> {
   const isTrusted = trustProject === true || /^(?:1|true)$/.test(context.env['MAYFLY_TRUST_PROJECT'] ?? '')
   const file = await openProjectFile(context, name, { isTrusted })
   if (!isTrusted) await requireAllowed(context, file)
@@ -85,7 +82,7 @@ interface FlagRequest {
 }
 
 /** One credential per backend, however often the flags name it. */
-function requestedByFlags(options: CredentialOptions): RequestedCredential[] {
+export function requestedByFlags(options: Omit<CredentialOptions, 'config'>): RequestedCredential[] {
   const byBackend = new Map<string, FlagRequest>()
   const requestFor = (backend: string): FlagRequest => {
     const known = byBackend.get(backend) ?? { isSpread: false, env: [], files: [] }
@@ -155,7 +152,7 @@ function scopesOf(scopes: readonly string[], backends: readonly string[]): Map<s
   return given
 }
 
-function checkOnce(all: readonly RequestedCredential[]): void {
+export function checkOnce(all: readonly RequestedCredential[]): void {
   const seen = new Set<string>()
   for (const { variable } of all.flatMap(({ env, files }) => [...env, ...files])) {
     if (seen.has(variable)) throw usage(`${variable} is set twice.`, 'Set each variable once.')

@@ -32,7 +32,22 @@ export interface Preparation {
   openDirectory(): Promise<PrivateDirectory>
   /** Runs `step` once the command has exited, before anything is revoked; also if the command never started. */
   onEnd(step: () => Promise<unknown>): void
+  /** Aborts when the preparation is to be given up. */
+  readonly signal: AbortSignal
+  /** Undefined where the command has no run of its own. */
+  readonly run: Promise<OpenRun | undefined>
+  /** The credentials have ended, for this reason: the command is told, and gets the signal for that. The first reason counts. */
+  stopCommand(why: string): void
+  /** What the report says of a proxy. `deadMs`: everything has ended so long after the command; undefined: it has not. */
+  onReport(of: (deadMs: number | undefined) => ProxyReport): void
   note(text: string): void
+}
+
+/** What a proxy did for a command. */
+export interface ProxyReport {
+  readonly text: string
+  /** For `--json`. */
+  readonly facts: Readonly<Record<string, number>>
 }
 
 /** Obtains the credentials and returns the environment of the command. */
@@ -70,7 +85,9 @@ async function runAndRevoke(
   const session = await openAgentSession(context)
   const guard = command.isGuarded === true ? (await import('./guard.ts')).startGuard(context) : undefined
   const starting = new AbortController()
-  const opening = openRunOf(context, command.run, { session, signal: starting.signal, note }, signals)
+  const stopCommand = stopperOf(command.run?.onEnd ?? 'SIGTERM', signals, note)
+  const onEnded = (text: string) => stopCommand(text)
+  const opening = openRunOf(context, command.run, { session, signal: starting.signal, note, onEnded })
   const issued = trackIssued(session.client, context.now, guard, opening)
   signals.onHangUp(() => {
     starting.abort(new Error('hung up'))
@@ -86,10 +103,20 @@ async function runAndRevoke(
   }
   const endSteps: (() => Promise<unknown>)[] = []
   const onEnd = (step: () => Promise<unknown>) => endSteps.push(step)
-  const preparing = () => prepare({ session, issued, openDirectory, onEnd, note })
+  let reportOf: ((deadMs: number | undefined) => ProxyReport) | undefined
+  const onReport: Preparation['onReport'] = (of) => {
+    reportOf = of
+  }
+  const preparation = {
+    ...{ session, issued, openDirectory, onEnd, note, stopCommand, onReport },
+    signal: starting.signal,
+    run: opening,
+  }
+  const preparing = () => prepare(preparation)
 
   const [outcome] = await Promise.allSettled([runCommand(context, command, preparing, signals, opening)])
   const end = outcome.status === 'fulfilled' ? outcome.value : undefined
+  const endedAt = performance.now()
   signals.ending()
   void opening.then((open) => open?.stopBeating()).catch(() => {})
 
@@ -106,6 +133,7 @@ async function runAndRevoke(
     signals.hardStop,
     end,
     await opening.catch(() => undefined),
+    reportOf && ((isDead) => reportOf?.(isDead ? performance.now() - endedAt : undefined)),
   )
   await guard?.({ settled: isSettled && issued.unknown().length === 0 })
 
@@ -119,18 +147,23 @@ async function runAndRevoke(
 function openRunOf(
   context: Context,
   wish: RunWish | undefined,
-  options: Pick<OpenOptions, 'session' | 'signal' | 'note'>,
-  signals: SignalPhases,
+  options: OpenOptions,
 ): Promise<OpenRun | undefined> {
   if (wish === undefined) return Promise.resolve(undefined)
-  const onEnded = (text: string) => {
-    options.note(`mayfly: ${text}. Its credentials no longer work; the command gets ${wish.onEnd}.`)
-    signals.stop(wish.onEnd)
-  }
-  const opening = openRun(context, wish, { ...options, onEnded })
+  const opening = openRun(context, wish, options)
   // Whoever waits for it hears of a failure.
   opening.catch(() => {})
   return opening
+}
+
+function stopperOf(signal: NodeJS.Signals, signals: SignalPhases, note: Preparation['note']) {
+  let isStopped = false
+  return (why: string): void => {
+    if (isStopped) return
+    isStopped = true
+    note(`mayfly: ${why}. Its credentials no longer work; the command gets ${signal}.`)
+    signals.stop(signal)
+  }
 }
 
 async function runCommand(
@@ -177,6 +210,7 @@ export async function settleAll(
   hardStop: AbortSignal,
   end: CommandEnd | undefined,
   run: Pick<OpenRun, 'id'> | undefined,
+  reportOf?: (isDead: boolean) => ProxyReport | undefined,
 ): Promise<boolean> {
   const failure = await issued.revokeAll(AbortSignal.any([hardStop, AbortSignal.timeout(REVOKE_MS)]))
   await end?.drained
@@ -189,9 +223,14 @@ export async function settleAll(
         `mayfly: No reply to a request for a credential of ${backend}: if the server issued one, it ${run === undefined ? 'expires on its own' : `ends with ${run.id}, which misses its heartbeats now`}.`,
       ),
     )
+  const proxy = reportOf?.(left.length === 0)
+  if (proxy !== undefined) context.out.note(oneLine(`mayfly: ${proxy.text}`))
   if (context.out.isJson && end !== undefined) {
     const exit_code = left.length > 0 ? end.code || 1 : end.code
-    const report = { run: run?.id ?? null, credentials: outcomes, exit_code }
+    const report = {
+      ...{ run: run?.id ?? null, credentials: outcomes, exit_code },
+      ...(proxy !== undefined && { proxy: proxy.facts }),
+    }
     context.stderr.write(`${jsonText(report)}\n`)
   }
   return left.length === 0

@@ -3,7 +3,7 @@ import { type Client, createClient } from '../../client/client.ts'
 import type { Transport } from '../../client/transport.ts'
 import { installation } from '../../installation.ts'
 import { CliError } from '../frame/failure.ts'
-import { nodeTransport } from '../frame/transport.ts'
+import { nodeTransport, type TransportOptions } from '../frame/transport.ts'
 import type { Context } from '../frame/verb.ts'
 import type { LoginAuth } from '../identity/auth.ts'
 import { findLogin } from './find-login.ts'
@@ -60,6 +60,11 @@ export async function clientFor(
     server: server.url,
     auth,
     transport: through(transport),
+    // Few verbs have a use for streams.
+    streams: async (request) => {
+      const { nodeStream } = await import('../frame/stream.ts')
+      return nodeStream(await wayTo(context, target), request)
+    },
     retries: 2,
     signal: context.signal,
     now: context.now,
@@ -83,14 +88,18 @@ async function transportWith(context: Context, target: Target, auth: LoginAuth):
 }
 
 async function transportTo(context: Context, target: Target): Promise<Transport> {
+  return nodeTransport(await wayTo(context, target))
+}
+
+async function wayTo(context: Context, target: Target): Promise<TransportOptions> {
   const { server } = target
   const isProxied = server.url.startsWith('https:') && !server.isLocal
-  return nodeTransport({
+  return {
     ca: await readAuthorities(target),
     socketPath: server.socketPath,
     proxy: isProxied ? await findProxy(context) : undefined,
     connect: connectorOf(context),
-  })
+  }
 }
 
 /** Most users have no proxy, and need not load the code for one. */

@@ -29,6 +29,12 @@ export const TOOL_VERBS: readonly Entry[] = [
   hidden(
     entry('run-guard', 'revoke the credentials of a killed run', () => import('../commands/run-guard.ts')),
   ),
+  entry(
+    'proxy',
+    'hold the secrets of a run, for programs that get none',
+    () => import('../commands/proxy.ts'),
+  ),
+  hidden(entry('run-proxy', 'the proxy of a run', () => import('../commands/run-proxy.ts'))),
   {
     name: 'git',
     summary: 'set up git for Mayfly credentials and signing',

@@ -1,0 +1,118 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { unlessAborted } from '../../domain/abort.ts'
+import { parseDuration } from '../../domain/duration.ts'
+import { MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
+import type { ProxySettings } from '../../proxy/types.ts'
+import type { Context } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
+import type { RequestedCredential } from '../project-file/requested-credential.ts'
+import { describeEnd } from './heartbeat.ts'
+import { warnOfLogin } from './login-in-reach.ts'
+import { noRuns, runOfLogin } from './open-run.ts'
+import { deliverAll } from './prepare.ts'
+import { asIssuance } from './proxied.ts'
+import { type ProxyProcess, startProxyProcess } from './proxy-process.ts'
+import type { Redaction } from './redact.ts'
+import type { Preparation, ProxyReport } from './supervise.ts'
+
+export interface ThroughProxy {
+  readonly requested: readonly RequestedCredential[]
+  /** The environment of the command before credentials are added; without a login. */
+  readonly env: Context['env']
+  readonly redaction: Redaction | undefined
+  readonly settings: ProxySettings
+}
+
+/**
+ * Starts a proxy that obtains the credentials, and delivers placeholders in their place. Returns the environment of the command.
+ * The proxy ends with the command; if it ends before, the command is told.
+ */
+export async function prepareThroughProxy(
+  context: Context,
+  preparation: Preparation,
+  { requested, env, redaction, settings }: ThroughProxy,
+): Promise<Context['env']> {
+  const { issued, note, openDirectory, onEnd, onReport, session } = preparation
+  let runId = ''
+  const proxy = startProxyProcess(context, {
+    note: (text) => note(`mayfly: ${text}`),
+    onIssued: ({ id, ...known }) => issued.adopt(id, known),
+    onEnded: (end) =>
+      preparation.stopCommand(
+        end.kind === 'misused'
+          ? `${runId} was ended, because a placeholder of ${end.name} was sent where it does not belong`
+          : describeEnd(runId, {
+              reason: end.reason as Parameters<typeof describeEnd>[1]['reason'],
+              endedBy: null,
+            }),
+      ),
+    onLost: () => endWithProxy(preparation),
+  })
+  let totals: Awaited<ReturnType<ProxyProcess['close']>>
+  onEnd(async () => {
+    totals = await proxy.close()
+  })
+  const report = () => onReport((deadMs) => reportOf(totals, issued.outcomes().length, deadMs))
+
+  const [run, root] = await Promise.all([runFor(preparation), openDirectory()])
+  runId = run.id
+  const directory = join(root.path, 'proxy')
+  await mkdir(directory, { mode: 0o700 })
+  const requests = requested.map(({ name, request }) => ({ name, request }))
+  const starting = proxy.start({ run, requests, settings, directory, root: root.path })
+  const obtained = (
+    await whileWaiting(context, 'Waiting for the proxy', unlessAborted(starting, preparation.signal))
+  ).map(asIssuance)
+  report()
+  // Heartbeats that were answered in the meantime.
+  const open = await preparation.run
+  open?.onBeaten(proxy.beaten)
+  if (open !== undefined) proxy.beaten(open.sinceBeat())
+  const delivered = await deliverAll(context, preparation, { requested, env, redaction, obtained })
+  const { variables, notes } = await proxy.leadTo(delivered)
+  for (const text of notes) note(text)
+  await warnOfLogin(context, session, note)
+  return { ...delivered, ...variables }
+}
+
+/** The proxy was killed: what it held must not outlive it until the command has ended. */
+function endWithProxy({ run, stopCommand }: Preparation): void {
+  stopCommand('the proxy has ended by itself')
+  const end = async () => {
+    const open = await run
+    open?.stopBeating()
+    await open?.end({})
+  }
+  // The end of the command tries again.
+  end().catch(() => {})
+}
+
+async function runFor({ run, session }: Preparation) {
+  const open = await run
+  if (open !== undefined) {
+    const { id, heartbeatMs, sinceBeat } = open
+    return { id, heartbeatMs, isOwn: true, beatenAgoMs: sinceBeat() }
+  }
+  const id = await runOfLogin(session)
+  if (id === undefined) throw noRuns()
+  const { heartbeat } = await session.client.runs.show(id)
+  return { id, heartbeatMs: parseDuration(heartbeat) ?? MIN_HEARTBEAT_MS, isOwn: false, beatenAgoMs: 0 }
+}
+
+function reportOf(
+  totals: Awaited<ReturnType<ProxyProcess['close']>>,
+  credentials: number,
+  deadMs: number | undefined,
+): ProxyReport {
+  const dead = deadMs === undefined ? '' : `; dead after ${(deadMs / 1_000).toFixed(1)} s`
+  if (totals === undefined) return { text: `what the proxy did is not known${dead}`, facts: {} }
+  const { requests, refused, redacted, lost } = totals
+  const unrecorded = lost === 0 ? '' : `, ${lost} not recorded`
+  return {
+    text: `${count(requests, 'request')} with ${count(credentials, 'credential')}, ${refused} refused, ${redacted} masked${unrecorded}${dead}`,
+    facts: { ...totals, ...(deadMs !== undefined && { dead_after_ms: Math.round(deadMs) }) },
+  }
+}
+
+const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`

@@ -1,0 +1,172 @@
+import type { Client } from '../../client/client.ts'
+import type { IssuedCredential, IssueRequest, RunState } from '../../client/wire.ts'
+import type { ProxyLog } from '../types.ts'
+import { createCuts, type RunCuts } from './cuts.ts'
+import { createEnds } from './ends.ts'
+import { followRun } from './follow-run.ts'
+import { createHolding, type Holding } from './holding.ts'
+import { type Issued, issueFor } from './issue.ts'
+import { placeholdersFor } from './placeholders.ts'
+import { keepRenewed } from './renew.ts'
+import { createSignOfLife } from './sign-of-life.ts'
+import type { Clocks } from './stopwatch.ts'
+
+export interface HeldRequest {
+  readonly name: string
+  readonly request: IssueRequest
+}
+
+export interface HeldOptions {
+  readonly client: Pick<Client, 'issue' | 'credential' | 'revoke' | 'backend'> & {
+    readonly runs: Pick<Client['runs'], 'events'>
+  }
+  readonly run: {
+    readonly id: string
+    readonly heartbeatMs: number
+    /** Whether `beaten` is called for each beat of the run that the server answers. */
+    readonly beats: boolean
+  }
+  readonly requests: readonly HeldRequest[]
+  readonly clocks: Clocks
+  readonly log: ProxyLog
+  /** A value in the form of this field, and never the same twice. */
+  placeholderFor(type: string, field: string, secret: string): string
+  /** Nothing new may be served for another reason, which this says. */
+  whyUnsure(): string | undefined
+  /** At first, and at each renewal. */
+  onIssued(issued: Pick<IssuedCredential, 'id' | 'backend' | 'expires_at'>): void
+  /** The server has ended the run: `completed`, `missed_heartbeat`, …; null: it does not say. */
+  onRunEnded(reason: string | null): void
+}
+
+export interface HeldCredentials {
+  readonly held: readonly Holding[]
+  readonly cuts: RunCuts
+  /** The server has answered a beat that was sent so many milliseconds ago. */
+  beaten(agoMs: number): void
+  /** Nothing may be used any more; what is open is destroyed. */
+  endAll(why: string): void
+  close(): void
+}
+
+const TICK_MS = 200
+
+/**
+ * Issues what is requested and keeps it usable as long as the run lives. Throws as the client does, and `ProxyFailure`: the end of
+ * the run then ends what was issued.
+ */
+export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
+  const { client, run, requests, clocks } = options
+  const life = beginLife(options)
+  const { holdings, signal, cuts, sign, endAll } = life
+  const issue = async (request: IssueRequest) => {
+    const one = await issueFor(client, { ...request, run: run.id }, clocks, signal)
+    options.onIssued(one.credential)
+    return one
+  }
+  try {
+    const states = compareStates(holdings, life.onEnded)
+    await followRun({ ...states, runs: client.runs, id: run.id, sign, clocks }, signal)
+    holdings.push(...(await allOf(requests.map((one) => hold(options, life, one, issue)))))
+  } catch (error) {
+    life.close()
+    throw error
+  }
+  for (const [index, holding] of holdings.entries()) {
+    const request = requests[index]?.request
+    if (request !== undefined) keep(holding, () => issue(request), life, options.log)
+  }
+  return { held: holdings, cuts, beaten: sign.beaten, endAll, close: life.close }
+}
+
+type Life = ReturnType<typeof beginLife>
+
+/** What all credentials of the run share: whether they may be used, and their end. */
+function beginLife({ client, run, clocks, log, onRunEnded, whyUnsure }: HeldOptions) {
+  const over = new AbortController()
+  const { signal } = over
+  const cuts = createCuts()
+  const sign = createSignOfLife(clocks, run.heartbeatMs, run.beats)
+  const ends = createEnds({ client, log, signal })
+  const holdings: Holding[] = []
+  let why: string | undefined
+  const endAll = (text: string) => {
+    why ??= text
+    for (const holding of holdings) holding.end(text)
+    cuts.hold()
+  }
+  const tick = setInterval(() => {
+    for (const holding of holdings) holding.expire()
+    if (why !== undefined || !sign.isBeating()) cuts.hold()
+    else cuts.lift()
+  }, TICK_MS)
+  const close = () => {
+    clearInterval(tick)
+    over.abort(new Error('closed'))
+    endAll('The proxy ends.')
+  }
+  const onEnded = (reason: string | null) => {
+    if (why !== undefined) return
+    endAll('The run has ended.')
+    onRunEnded(reason)
+  }
+  return { signal, cuts, sign, ends, holdings, whyOver: () => why, whyUnsure, endAll, onEnded, close }
+}
+
+async function hold(
+  { client, placeholderFor }: HeldOptions,
+  { signal, ends, ...life }: Life,
+  { name, request }: HeldRequest,
+  issue: (request: IssueRequest) => Promise<Issued>,
+): Promise<Holding> {
+  const [first, { type }] = await allOf([issue(request), client.backend(request.backend, { signal })])
+  const { secrets } = first.live
+  const placeholders = placeholdersFor(secrets, (field, secret) => placeholderFor(type, field, secret))
+  return createHolding({ ...life, ...ends, name, type, first, placeholders })
+}
+
+function keep(holding: Holding, issue: () => Promise<Issued>, { ends, signal }: Life, log: ProxyLog): void {
+  ends.confirm(holding, holding.first.live.credentialId)
+  const renewing = keepRenewed(
+    holding,
+    {
+      log,
+      issue,
+      mayRenew: () => ends.mayRenew(holding),
+      discard: ({ live }) => ends.revoke(live.credentialId),
+      onRenewed: (next) => {
+        holding.renew(next)
+        ends.confirm(holding, next.live.credentialId)
+      },
+    },
+    signal,
+  )
+  // The signal ends it.
+  renewing.catch(() => {})
+}
+
+/** What the server says over the events of the run, for all that is held. */
+function compareStates(holdings: readonly Holding[], onEnded: (reason: string | null) => void) {
+  let living: ReadonlySet<string> = new Set()
+  const compare = (at: number) => {
+    for (const holding of holdings) holding.compare(living, at)
+  }
+  return {
+    onState: ({ run, at, credentials }: RunState) => {
+      living = new Set(credentials)
+      if (run.state === 'ended') onEnded(run.reason)
+      else compare(Date.parse(at))
+    },
+    onAlive: compare,
+    onGone: () => onEnded(null),
+  }
+}
+
+/** All of them, or the first error once none is under way. */
+async function allOf<const T extends readonly Promise<unknown>[]>(
+  work: T,
+): Promise<{ -readonly [At in keyof T]: Awaited<T[At]> }> {
+  const failed = (await Promise.allSettled(work)).find((one) => one.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return Promise.all(work)
+}

@@ -1,0 +1,126 @@
+import { pause } from '../../client/abort.ts'
+import type { Client } from '../../client/client.ts'
+import { MayflyError } from '../../client/errors.ts'
+import type { RequestBatch } from '../../client/wire.ts'
+import { MAX_LINES } from '../../domain/run-request.ts'
+import type { ProxyLog, Recorder, RequestLine } from '../types.ts'
+import { newBatchId } from './batch-id.ts'
+import { lineOnWire, takeBatch, type WireLine } from './lines.ts'
+
+export interface RecorderOptions {
+  readonly runs: Pick<Client['runs'], 'record'>
+  readonly run: string
+  readonly log: ProxyLog
+  /** Milliseconds, never set back. */
+  monotonic(): number
+}
+
+export interface Totals {
+  readonly requests: number
+  readonly refused: number
+  readonly misused: number
+  readonly redacted: number
+  /** Lines that the server did not take. */
+  readonly lost: number
+}
+
+export interface BatchRecorder extends Recorder {
+  totals(): Totals
+  /** Why nothing new may be served: what is done could not be recorded. */
+  whyBehind(): string | undefined
+  /** Sends what is left, for at most this time. */
+  close(withinMs: number): Promise<void>
+}
+
+const EVERY_MS = 500
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 5_000
+const TRY_MS = 10_000
+/** Lines that wait for the server: some 20 MB. */
+const MOST_LINES = 50_000
+/** Older lines than that must not wait: the server is away, or takes less than is done. */
+const LONGEST_WAIT_MS = 15_000
+
+/** Sends one line for each request to the server, in batches, one at a time, and again under the same id until it has taken them. */
+export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): BatchRecorder {
+  let waiting: WireLine[] = []
+  let oldestSince: number | undefined
+  let sending: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let isReported = false
+  const over = new AbortController()
+  const count = { requests: 0, refused: 0, misused: 0, redacted: 0, lost: 0 }
+
+  const lose = (lines: number, why: string) => {
+    count.lost += lines
+    if (!isReported) log.warn(`requests could not be recorded: ${why}`)
+    isReported = true
+  }
+  const sendOne = async (requests: RequestBatch['requests']): Promise<void> => {
+    const batch = newBatchId()
+    for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
+      try {
+        const signal = AbortSignal.any([over.signal, AbortSignal.timeout(TRY_MS)])
+        return await runs.record(run, { batch, requests }, { signal })
+      } catch (error) {
+        over.signal.throwIfAborted()
+        if (isFinal(error)) return lose(requests.length, error.message)
+        const least = error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
+        await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over.signal)
+      }
+    }
+  }
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const { batch, rest } = takeBatch(waiting)
+      waiting = rest
+      await sendOne(batch)
+      oldestSince = waiting.length === 0 ? undefined : monotonic()
+    }
+  }
+  const send = (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    sending ??= sendAll()
+      // The signal ended it.
+      .catch(() => {})
+      .finally(() => {
+        sending = undefined
+      })
+    return sending
+  }
+  return {
+    record: (line: RequestLine) => {
+      count.requests += 1
+      count.redacted += line.redacted
+      if (line.decision === 'refused' || line.decision === 'misused') count.refused += 1
+      if (line.decision === 'misused') count.misused += 1
+      if (over.signal.aborted || waiting.length >= MOST_LINES)
+        return lose(1, 'the server does not take them.')
+      waiting.push(lineOnWire(line))
+      oldestSince ??= monotonic()
+      if (waiting.length >= MAX_LINES) void send()
+      else if (sending === undefined) timer ??= setTimeout(send, EVERY_MS)
+    },
+    totals: () => ({ ...count }),
+    whyBehind: () =>
+      oldestSince !== undefined && monotonic() - oldestSince > LONGEST_WAIT_MS
+        ? 'The server has not taken the record of what was done for too long.'
+        : undefined,
+    close: async (withinMs) => {
+      const late = setTimeout(() => over.abort(new Error('too late')), withinMs)
+      await send()
+      // What came while the last batch was on its way.
+      await send()
+      clearTimeout(late)
+      over.abort(new Error('closed'))
+      if (waiting.length > 0) lose(waiting.length, 'the server did not take them in time.')
+    },
+  }
+}
+
+/** Trying again does not change it. */
+function isFinal(error: unknown): error is MayflyError {
+  if (!(error instanceof MayflyError)) return false
+  return [400, 404, 410, 413, 422].includes(error.status)
+}
