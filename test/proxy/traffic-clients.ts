@@ -109,7 +109,13 @@ export async function askThrough(
 ): Promise<Answer> {
   const socket = await secureThrough(url, target, secure)
   const answer = await ask(
-    { createConnection: () => socket, host: target.replace(/:\d+$/, ''), port: 443, defaultPort: 443, ...options },
+    {
+      createConnection: () => socket,
+      host: target.replace(/:\d+$/, ''),
+      port: 443,
+      defaultPort: 443,
+      ...options,
+    },
     body,
   )
   socket.destroy()

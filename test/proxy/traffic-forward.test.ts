@@ -9,7 +9,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { ask, askThrough, connectThrough, http2Through, loginOf, secureThrough, sendRaw, textOf } from './traffic-clients.ts'
+import {
+  ask,
+  askThrough,
+  connectThrough,
+  http2Through,
+  loginOf,
+  secureThrough,
+  sendRaw,
+  textOf,
+} from './traffic-clients.ts'
 import {
   type HeldFake,
   heldFake,
@@ -18,17 +27,22 @@ import {
   listening,
   PLACEHOLDER,
   SECRET,
-  testCertificates,
   type TrafficWorld,
+  testCertificates,
   trafficWorld,
 } from './traffic-world.ts'
 
 const certificates = testCertificates('api.test', 'other.test', 'old.test')
 const directory = mkdtempSync(join(tmpdir(), 'mf-forward-'))
-type Answer = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => void
+type Answer = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+) => void
 let answer: Answer
 const { cert, key } = certificates.server
-const modern = createSecureServer({ cert, key, allowHTTP1: true }, (request, response) => answer(request, response as never))
+const modern = createSecureServer({ cert, key, allowHTTP1: true }, (request, response) =>
+  answer(request, response as never),
+)
 const old = createTls({ cert, key }, (request, response) => answer(request, response))
 let held: HeldFake
 let world: TrafficWorld
@@ -39,12 +53,19 @@ let secure: { readonly ca: string }
 beforeAll(async () => {
   ports = { modern: await listening(modern), old: await listening(old) }
   const ca = certificates.server.ca
-  const uses = [httpUse(`https://api.test:${ports.modern}`, { ca }), httpUse(`https://old.test:${ports.old}`, { ca })]
+  const uses = [
+    httpUse(`https://api.test:${ports.modern}`, { ca }),
+    httpUse(`https://old.test:${ports.old}`, { ca }),
+  ]
   held = heldFake('api', uses)
   world = trafficWorld([held], {
     names: {
       ...{ 'api.test': ['127.0.0.1'], 'old.test': ['127.0.0.1'], 'other.test': ['203.0.113.5'] },
-      ...{ 'rebound.test': ['203.0.113.5', '127.0.0.1'], 'inside.test': ['192.168.1.1'], 'mayfly.test': ['127.0.0.1'] },
+      ...{
+        'rebound.test': ['203.0.113.5', '127.0.0.1'],
+        'inside.test': ['192.168.1.1'],
+        'mayfly.test': ['127.0.0.1'],
+      },
       ...{ 'pinned.test': ['203.0.113.5'], 'meta.test': ['169.254.169.254'] },
     },
     connect: leadingTo({ '203.0.113.5': ports.modern }),
@@ -97,7 +118,11 @@ test.each([
   expect(reply).toMatch(/\r\nConnection: close\r\n/i)
   socket.resume()
   await once(socket, 'end')
-  const plain = await ask({ port: Number(new URL(url).port), path: 'http://api.test/', headers: { host: 'api.test', 'proxy-authorization': login } })
+  const plain = await ask({
+    port: Number(new URL(url).port),
+    path: 'http://api.test/',
+    headers: { host: 'api.test', 'proxy-authorization': login },
+  })
   expect(plain.status).toBe(407)
 })
 
@@ -123,7 +148,9 @@ test.skip('HTTP/2 from end to end, with trailers', async () => {
 
 test.skip('HTTP/2 to an upstream that has none', async () => {
   answer = (request, response) => {
-    void textOf(request as IncomingMessage).then((body) => (response as ServerResponse).end(`${request.httpVersion} ${body}`))
+    void textOf(request as IncomingMessage).then((body) =>
+      (response as ServerResponse).end(`${request.httpVersion} ${body}`),
+    )
   }
   const session = await http2Through(url, `old.test:${ports.old}`, world.certificate)
   for (const body of ['one', 'two']) {
@@ -137,7 +164,7 @@ test.skip('HTTP/2 to an upstream that has none', async () => {
 test.skip('a stream that breaks upstream breaks below, and no other', async () => {
   const pending: Http2ServerResponse[] = []
   answer = (request, response) => {
-    response.write('begin')
+    ;(response as Http2ServerResponse).write('begin')
     if (request.url === '/breaks') setImmediate(() => (response as Http2ServerResponse).stream.close(2))
     else pending.push(response as Http2ServerResponse)
   }
@@ -172,26 +199,31 @@ test('a placeholder for another authority is refused, recorded, and told', async
   const reply = await askThrough(url, 'other.test:443', secure, { headers: { 'x-key': PLACEHOLDER } })
   expect(reply.status).toBe(403)
   expect(reply.body).toContain('proxy_elsewhere')
-  await expect.poll(() => world.lines).toMatchObject([{ decision: 'misused', reason: 'elsewhere', authority: 'other.test' }])
+  await expect
+    .poll(() => world.lines)
+    .toMatchObject([{ decision: 'misused', reason: 'elsewhere', authority: 'other.test' }])
   expect(world.misused).toEqual([held])
 })
 
 test.each([
   ['in one piece', (body: string) => [body]],
   ['across pieces', (body: string) => [body.slice(0, 30), body.slice(30)]],
-])('a placeholder in a body for another authority is refused before anything goes on: %s', async (_how, cut) => {
-  const socket = await secureThrough(url, 'other.test:443', secure)
-  const body = `{"leak": "${PLACEHOLDER}", "more": 1}`
-  socket.write(`POST / HTTP/1.1\r\nHost: other.test\r\nContent-Length: ${body.length}\r\n\r\n`)
-  for (const piece of cut(body)) {
-    socket.write(piece)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  const [chunk] = (await once(socket, 'data')) as [Buffer]
-  expect(String(chunk)).toMatch(/^HTTP\/1.1 403 /)
-  await expect.poll(() => world.misused).toEqual([held])
-  socket.destroy()
-})
+])(
+  'a placeholder in a body for another authority is refused before anything goes on: %s',
+  async (_how, cut) => {
+    const socket = await secureThrough(url, 'other.test:443', secure)
+    const body = `{"leak": "${PLACEHOLDER}", "more": 1}`
+    socket.write(`POST / HTTP/1.1\r\nHost: other.test\r\nContent-Length: ${body.length}\r\n\r\n`)
+    for (const piece of cut(body)) {
+      socket.write(piece)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    expect(String(chunk)).toMatch(/^HTTP\/1.1 403 /)
+    await expect.poll(() => world.misused).toEqual([held])
+    socket.destroy()
+  },
+)
 
 test('answers Expect for a body that it inspects', async () => {
   const socket = await secureThrough(url, 'other.test:443', secure)
@@ -210,9 +242,9 @@ test('a tunnel by name is not opened', async () => {
   await once(inner, 'secureConnect')
   expect((await ask({ createConnection: () => inner, host: 'localhost' })).body).toBe('pinned')
   inner.end()
-  await expect.poll(() => world.lines).toContainEqual(
-    expect.objectContaining({ protocol: 'tunnel', decision: 'tunnelled', method: null }),
-  )
+  await expect
+    .poll(() => world.lines)
+    .toContainEqual(expect.objectContaining({ protocol: 'tunnel', decision: 'tunnelled', method: null }))
 })
 
 test.each([
@@ -245,14 +277,28 @@ test.each([
 })
 
 test('the name in the TLS handshake must be that of CONNECT', async () => {
-  const wrong = await askThrough(url, `api.test:${ports.modern}`, { ca: world.certificate, servername: 'api.test' }, { headers: { ...BEARER, host: 'other.test' } })
+  const wrong = await askThrough(
+    url,
+    `api.test:${ports.modern}`,
+    { ca: world.certificate, servername: 'api.test' },
+    { headers: { ...BEARER, host: 'other.test' } },
+  )
   expect(wrong.status).toBe(421)
   const { connect: connectTls } = await import('node:tls')
   for (const servername of ['other.test', undefined]) {
     const { socket } = await connectThrough(url, `api.test:${ports.modern}`)
-    const inner = connectTls({ socket, ca: world.certificate, ...(servername && { servername }), checkServerIdentity: () => undefined })
+    const inner = connectTls({
+      socket,
+      ca: world.certificate,
+      ...(servername && { servername }),
+      checkServerIdentity: () => undefined,
+    })
     await once(inner, 'secureConnect')
-    const reply = await ask({ createConnection: () => inner, host: 'api.test', headers: { ...BEARER, host: `api.test:${ports.modern}` } })
+    const reply = await ask({
+      createConnection: () => inner,
+      host: 'api.test',
+      headers: { ...BEARER, host: `api.test:${ports.modern}` },
+    })
     expect(reply.status).toBe(421)
     expect(reply.body).toContain('proxy_wrong_sni')
     inner.destroy()
@@ -267,7 +313,11 @@ test.each([
   ['http://127.0.0.1/', 'plain_others'],
 ])('plain HTTP for %s gets no secret', async (path, reason) => {
   const host = /\/\/([^/]+)/.exec(path)?.[1] ?? 'x'
-  const reply = await ask({ port: Number(new URL(url).port), path, headers: { host, 'proxy-authorization': loginOf(url), ...BEARER } })
+  const reply = await ask({
+    port: Number(new URL(url).port),
+    path,
+    headers: { host, 'proxy-authorization': loginOf(url), ...BEARER },
+  })
   expect(reply.status).toBeGreaterThanOrEqual(400)
   expect(reply.body).toMatch(new RegExp(`proxy_(${reason}|elsewhere)`))
 })
