@@ -164,7 +164,7 @@ test.skip('HTTP/2 to an upstream that has none', async () => {
 test.skip('a stream that breaks upstream breaks below, and no other', async () => {
   const pending: Http2ServerResponse[] = []
   answer = (request, response) => {
-    response.write('begin')
+    ;(response as Http2ServerResponse).write('begin')
     if (request.url === '/breaks') setImmediate(() => (response as Http2ServerResponse).stream.close(2))
     else pending.push(response as Http2ServerResponse)
   }
