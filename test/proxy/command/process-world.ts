@@ -38,7 +38,12 @@ export async function openProcessWorld(): Promise<ProcessWorld> {
     must<T>(world.server(), undefined, method, path, body)
   const lives = { default_ttl: '1h', max_ttl: '1h' }
   for (const backend of [
-    { type: 'jwt', name: 'gateway', config: {}, uses: usesOf(plain.origin) },
+    {
+      type: 'jwt',
+      name: 'gateway',
+      config: { audience: 'https://gateway.test' },
+      uses: usesOf(plain.origin),
+    },
     { type: 'postgres', name: 'orders', config: database.config() },
     { type: 'redis', name: 'cache', config: cache.settings },
   ])
