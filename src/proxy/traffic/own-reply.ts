@@ -69,5 +69,7 @@ export function answerBare(socket: Socket, reason: Reason): void {
   for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
   socket.resume()
-  socket.setTimeout(LINGER_MS, () => socket.destroy())
+  // Whatever it still sends: who is turned away keeps no connection.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
 }
