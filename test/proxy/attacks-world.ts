@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import { connect } from 'node:net'
 import type { HttpUse } from '../../src/domain/use.ts'
 import type { TrafficParts } from '../../src/proxy/traffic/parts.ts'
 import type { Site } from '../../src/proxy/types.ts'
-import { sendRaw } from './traffic-clients.ts'
 import {
   type HeldFake,
   heldFake,
@@ -25,8 +25,8 @@ export interface Attacked extends AsyncDisposable {
   /** What reached the upstream. */
   readonly arrived: IncomingMessage[]
   answer(handle: Handle): void
-  /** Sends bytes to the base URL, and returns all that comes until the end of the connection. */
-  raw(text: string, until?: RegExp): Promise<string>
+  /** Sends bytes to the base URL, and returns all that comes until the end, or until it is quiet after something came. */
+  raw(text: string, quietMs?: number): Promise<string>
 }
 
 export const BEARER = { authorization: `Bearer ${PLACEHOLDER}` }
@@ -52,7 +52,7 @@ export async function attacked(
     answer: (handle) => {
       answer = handle
     },
-    raw: (text, until) => sendRaw(port, text, until),
+    raw: (text, quietMs = QUIET_MS) => sendBytes(port, text, quietMs),
     async [Symbol.asyncDispose]() {
       await world.close()
       upstream.closeAllConnections()
@@ -69,4 +69,27 @@ export function head(
 ): string {
   const auth = `Authorization: Bearer ${PLACEHOLDER}`
   return `${[line, ...(host === '' ? [] : [host]), auth, ...lines].join('\r\n')}\r\n\r\n`
+}
+
+const QUIET_MS = 150
+
+function sendBytes(port: number, text: string, quietMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    let all = ''
+    let quiet: NodeJS.Timeout | undefined
+    const socket = connect(port, '127.0.0.1')
+    const done = () => {
+      clearTimeout(quiet)
+      socket.destroy()
+      resolve(all)
+    }
+    socket.on('data', (chunk: Buffer) => {
+      all += chunk.toString('latin1')
+      clearTimeout(quiet)
+      quiet = setTimeout(done, quietMs)
+    })
+    socket.on('error', done)
+    socket.on('close', done)
+    socket.write(text, 'latin1')
+  })
 }

@@ -33,7 +33,9 @@ export function refuse(inbound: Inbound, reason: Reason): number {
   const lingers = inbound.hasBody && (inbound.expectsContinue || !isSmall(inbound))
   const flat = isHttp1 ? headers : headers.filter((_, at) => !isConnection(headers, at))
   const isHead = inbound.method === 'HEAD'
-  const out = inbound.respond(status, isHttp1 && lingers ? [...flat, 'Connection', 'close'] : flat, isHead)
+  // Of what two programs read in two ways, nothing after it is read.
+  const closes = lingers || reason === 'bad_framing'
+  const out = inbound.respond(status, isHttp1 && closes ? [...flat, 'Connection', 'close'] : flat, isHead)
   if (isHead) return status
   if (inbound.hasBody) inbound.body.resume()
   if (!lingers) {
