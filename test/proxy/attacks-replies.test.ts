@@ -42,7 +42,7 @@ test.each([BEARER, {}])(
       const reply = await ask({ port: it.port, headers })
       expect(reply.status).toBe(302)
       expect(JSON.stringify(reply)).not.toContain(form)
-      expect(reply.headers.location).toContain('https://evil.example/?t=*')
+      expect(reply.headers.location).toMatch(/^https:\/\/evil\.example\/\?t=.{0,7}\*{20}/)
       expect(reply.body).toContain('***')
     }
   },
@@ -96,6 +96,7 @@ test('an open stream is cut when its credential ends, and the next request gets 
   one.answer((_request, response) => void response.write('data: 1\n\n'))
   const outgoing = request({ port: one.port, headers: BEARER, agent: false }).end()
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]
+  outgoing.on('error', () => undefined)
   await once(incoming, 'data')
   const broken = once(incoming, 'error')
   one.held.state = { state: 'ended', why: 'test' }
@@ -138,6 +139,7 @@ test('a stream that nobody reads, and its end, hold up no other request', async 
   })
   const stuck = request({ port: one.port, path: '/stream', headers: BEARER, agent: false }).end()
   const [incoming] = (await once(stuck, 'response')) as [IncomingMessage]
+  stuck.on('error', () => undefined)
   incoming.on('error', () => undefined).pause()
   const before = performance.now()
   for (let left = 20; left > 0; left -= 1) await ask({ port: one.port, headers: BEARER })

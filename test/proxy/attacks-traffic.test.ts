@@ -240,10 +240,7 @@ describe('upgrades', () => {
     ['two protocols', ['Connection: Upgrade', 'Upgrade: websocket, h2c']],
     ['Upgrade without Connection', ['Upgrade: websocket']],
   ])('%s is not asked for upstream', async (_name, lines) => {
-    const reply = await it.raw(
-      head(it.port, [...lines, 'Connection: close'], { line: 'GET /v1/x HTTP/1.1' }),
-      /fine/,
-    )
+    const reply = await it.raw(head(it.port, [...lines, 'Connection: close'], { line: 'GET /v1/x HTTP/1.1' }))
     // Refused, or forwarded as a plain request.
     expect([200, 400]).toContain(statusOf(reply))
     for (const { headers } of it.arrived) {
