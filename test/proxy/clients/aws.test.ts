@@ -68,15 +68,7 @@ async function sdk({ run, options }: Way, ...steps: readonly Step[]): Promise<Do
 }
 
 const Bucket = 'reports'
-const KEYS = [
-  'plain',
-  'with space/a b.txt',
-  'plus+sign',
-  'per%2Fcent%',
-  'a//b///c',
-  'üñï/日本語',
-  "q?x=1&y#'()*!~",
-]
+const KEYS = ['plain', 'with space/a b.txt', 'plus+sign', 'per%2Fcent%', 'a//b///c', 'üñï/日本語', "q?x=1&y#'()*!~"]
 
 describe.each(Object.entries(WAYS))('the AWS SDK: %s', (_, way) => {
   it('writes, reads and deletes under any key', async () => {

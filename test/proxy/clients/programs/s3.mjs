@@ -10,11 +10,7 @@ import { SignatureV4 } from '@smithy/signature-v4'
 
 // Agents of its own ignore NODE_USE_ENV_PROXY: the SDK takes what leads them to the proxy as an option.
 const requestHandler = { httpsAgent: { keepAlive: true, proxyEnv: process.env } }
-const client = new s3.S3Client({
-  maxAttempts: 1,
-  requestHandler,
-  ...JSON.parse(process.env.S3_OPTIONS ?? '{}'),
-})
+const client = new s3.S3Client({ maxAttempts: 1, requestHandler, ...JSON.parse(process.env.S3_OPTIONS ?? '{}') })
 
 function bodyOf({ stream, text, size }) {
   if (size !== undefined) return Buffer.alloc(size, 'mayfly ')
