@@ -18,29 +18,53 @@ function bodyOf({ stream, text, size }) {
   return Readable.from(Array.from({ length: stream }, () => Buffer.alloc(64 * 1024, 'm')))
 }
 
+async function signerFor(service) {
+  const [credentials, region] = [await client.config.credentials(), await client.config.region()]
+  return new SignatureV4({
+    ...{ credentials, region, service, sha256: Hash.bind(null, 'sha256') },
+    ...{ uriEscapePath: service !== 's3', applyChecksum: true },
+  })
+}
+
+const ACTION =
+  'Action=AssumeRole&RoleArn=arn:aws:iam:::role/work&RoleSessionName=other&Version=2011-06-15'
+
+/** Any service, as its SDK would call it. */
+async function raw({ method = 'POST', service, path, body = ACTION, headers = {}, extra = {}, spoil }) {
+  const { protocol, hostname, port, host } = await endpoint(service)
+  const [pathname, search = ''] = path.split('?')
+  const query = Object.fromEntries(new URLSearchParams(search))
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  const request = { method, protocol, hostname, port, path: pathname, query, body, headers: { host, ...type, ...extra } }
+  const signed = await (await signerFor(service)).sign(request)
+  const sent = { ...signed.headers, ...headers }
+  delete sent.host
+  if (spoil) sent.authorization = sent.authorization.replace(new RegExp(spoil[0]), spoil[1])
+  const reply = await fetch(`${protocol}//${host}${path}`, { method, body, headers: sent })
+  return { status: reply.status, body: await reply.text() }
+}
+
+const UNSIGNED = { 'X-Amz-Content-Sha256': 'UNSIGNED-PAYLOAD' }
+
 /** As `getSignedUrl` does; then fetches it, changed by `change`. */
 async function presigned({ method = 'GET', path, change = {} }) {
-  const { protocol, hostname, port } = await endpoint()
-  const signer = new SignatureV4({
-    ...{ credentials: await client.config.credentials(), region: await client.config.region() },
-    ...{ service: 's3', sha256: Hash.bind(null, 'sha256'), uriEscapePath: false, applyChecksum: false },
-  })
-  const host = port === undefined ? hostname : `${hostname}:${port}`
-  const request = { method, protocol, hostname, port, path, query: {}, headers: { host } }
+  const { protocol, hostname, port, host } = await endpoint('s3')
+  const signer = await signerFor('s3')
+  const request = { method, protocol, hostname, port, path, query: {}, headers: { host, ...UNSIGNED } }
   const { query } = await signer.presign(request, { expiresIn: 60 })
   const url = `${protocol}//${host}${path}?${new URLSearchParams({ ...query, ...change })}`
   const reply = await fetch(url, { method })
   return { url, status: reply.status, body: await reply.text() }
 }
 
-async function endpoint() {
-  const custom = await client.config.endpoint?.()
-  if (custom) return custom
-  return { protocol: 'https:', hostname: `s3.${await client.config.region()}.amazonaws.com` }
+async function endpoint(service) {
+  const region = await client.config.region()
+  return new URL(process.env.AWS_ENDPOINT_URL ?? `https://${service}.${region}.amazonaws.com`)
 }
 
 async function step([command, input, how = {}]) {
   if (command === 'presign') return presigned(input)
+  if (command === 'raw') return raw(input)
   const Body = bodyOf(how)
   const all = { ...input, ...(Body === undefined ? {} : { Body }) }
   if (how.stream !== undefined) all.ContentLength = how.stream * 64 * 1024
