@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
 import type { IssuedCredential } from '../client/wire.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
-import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import type { DatabaseUse, Use } from '../domain/use.ts'
 import { createPeerUids } from '../egress/peer-uid.ts'
 import { createResolver } from '../egress/resolver.ts'
@@ -162,7 +161,8 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     resolver: createResolver(),
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
-    listen: { host: listen.host, names: isLoopbackAddress(listen.host) ? ['localhost'] : [] },
+    // By its address: `localhost` may lead to another's listener on ::1, and S3 clients put a bucket before a name.
+    listen: { host: listen.host, names: [] },
     onMisuse: misuseEnds(options, held),
   })
   return { held, recorder, authority, traffic }

@@ -143,7 +143,8 @@ function createReader(sealer: Sealer): Reader {
   function onHead(text: string): Buffer[] {
     const [, size, signature] = HEAD.exec(text) ?? []
     const length = Number.parseInt(size ?? '', 16)
-    if (size === undefined || signature === undefined || !(length <= MAX_CHUNK)) throw new ChunkError('the head of a chunk is malformed')
+    if (size === undefined || signature === undefined || !(length <= MAX_CHUNK))
+      throw new ChunkError('the head of a chunk is malformed')
     if (length === 0) {
       state = sealer.hasTrailer ? 'trailer' : 'end'
       return [Buffer.from(`${size};chunk-signature=${sealer.chunk(EMPTY_HASH, signature)}\r\n`)]

@@ -68,7 +68,15 @@ async function sdk({ run, options }: Way, ...steps: readonly Step[]): Promise<Do
 }
 
 const Bucket = 'reports'
-const KEYS = ['plain', 'with space/a b.txt', 'plus+sign', 'per%2Fcent%', 'a//b///c', 'üñï/日本語', "q?x=1&y#'()*!~"]
+const KEYS = [
+  'plain',
+  'with space/a b.txt',
+  'plus+sign',
+  'per%2Fcent%',
+  'a//b///c',
+  'üñï/日本語',
+  "q?x=1&y#'()*!~",
+]
 
 describe.each(Object.entries(WAYS))('the AWS SDK: %s', (_, way) => {
   it('writes, reads and deletes under any key', async () => {
@@ -104,7 +112,10 @@ describe.each(Object.entries(WAYS))('the AWS SDK: %s', (_, way) => {
     const steps = ['sts', 'iam', 'secretsmanager'].map((service): Step => ['raw', { service, path: '/' }])
     const done = await sdk(way, ...steps)
     for (const one of done)
-      expect(one).toMatchObject({ status: 403, body: expect.stringMatching(/proxy_(?:service_not_allowed|denied)/) })
+      expect(one).toMatchObject({
+        status: 403,
+        body: expect.stringMatching(/proxy_(?:service_not_allowed|denied)/),
+      })
     expect(way.child().lines.map(({ decision }) => decision)).toEqual(['refused', 'refused', 'refused'])
   })
 })
@@ -157,13 +168,41 @@ describe('a signature', () => {
       })
   })
 
+  it.each([
+    WAYS['an endpoint of its own by its base URL'],
+    WAYS['AWS by its base URL'],
+    WAYS['AWS by HTTPS_PROXY'],
+  ])('of each chunk of an upload is checked, and made anew', async (one) => {
+    const chunks = [64 * 1024, 8192, 64 * 1024, 1]
+    const path = one === WAYS['AWS by HTTPS_PROXY'] ? `/${Bucket}/a%2Fb/ch%20unks` : `/${Bucket}/chunks`
+    const [put, got, ...wrong] = await sdk(
+      one as Way,
+      ['chunked', { path, chunks }],
+      ['GetObject', { Bucket, Key: decodeURIComponent(path).slice(`/${Bucket}/`.length) }],
+      ['chunked', { path: `${path}-0`, chunks, spoil: 0 }],
+      ['chunked', { path: `${path}-2`, chunks, spoil: 2 }],
+      ['chunked', { path: `${path}-4`, chunks, spoil: 4 }],
+    )
+    expect(put).toMatchObject({ status: 200 })
+    expect(got?.body).toBe('c'.repeat(chunks.reduce((sum, size) => sum + size, 0)))
+    for (const refused of wrong)
+      expect(refused).toMatchObject({ status: 400, body: expect.stringContaining('proxy_bad_signature') })
+  })
+
   it('for S3 opens neither STS nor IAM of a gateway that has them at the same address', async () => {
     const { accessKeyId, secretAccessKey } = world.user
-    const keys = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: '' }
+    const keys = {
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_SESSION_TOKEN: '',
+    }
     const asked = { service: 's3', method: 'POST', path: '/' }
     // So that it can fail: the gateway answers it.
     const there = await sdk(
-      { ...way, run: (command, more) => way.run(command, { ...more, ...keys, AWS_ENDPOINT_URL: world.rgw.endpoint }) },
+      {
+        ...way,
+        run: (command, more) => way.run(command, { ...more, ...keys, AWS_ENDPOINT_URL: world.rgw.endpoint }),
+      },
       ['raw', asked],
     )
     expect(there).toMatchObject([{ status: 200, body: expect.stringContaining('<SecretAccessKey>') }])
@@ -191,25 +230,29 @@ describe.skipIf(!isInstalled('aws'))('the AWS CLI (needs aws)', () => {
   it.each([
     ['a base URL', SIZE],
     ['HTTPS_PROXY', 100 * MIB],
-  ])('copies a large file in many parts by %s', async (name, size) => {
-    const { run, child } = CLI[name] as Way
-    const { directory, lines } = child()
-    const key = `s3://${Bucket}/large`
-    const made = `openssl rand -out large ${size}`
-    const up = await run(['sh', '-c', `${made} && aws s3 cp --no-progress large ${key}`])
-    expect(up).toMatchObject({ code: 0 })
-    const head = await run(['aws', 's3api', 'head-object', '--bucket', Bucket, '--key', 'large'])
-    const { ContentLength, ETag } = JSON.parse(head.stdout)
-    expect(ContentLength).toBe(size)
-    // Of many parts.
-    expect(ETag).toMatch(/-\d+"$/)
-    const down = await run(['aws', 's3', 'cp', '--no-progress', key, 'back'])
-    expect(down).toMatchObject({ code: 0 })
-    expect(await hashOf(join(directory, 'back'))).toBe(await hashOf(join(directory, 'large')))
-    expect(lines.some(({ method, status }) => method === 'PUT' && status === 200)).toBe(true)
-    expect(lines.filter(({ decision }) => decision !== 'injected')).toEqual([])
-    await run(['sh', '-c', `rm large back; aws s3 rm ${key}`])
-  }, 600_000)
+  ])(
+    'copies a large file in many parts by %s',
+    async (name, size) => {
+      const { run, child } = CLI[name] as Way
+      const { directory, lines } = child()
+      const key = `s3://${Bucket}/large`
+      const made = `openssl rand -out large ${size}`
+      const up = await run(['sh', '-c', `${made} && aws s3 cp --no-progress large ${key}`])
+      expect(up).toMatchObject({ code: 0 })
+      const head = await run(['aws', 's3api', 'head-object', '--bucket', Bucket, '--key', 'large'])
+      const { ContentLength, ETag } = JSON.parse(head.stdout)
+      expect(ContentLength).toBe(size)
+      // Of many parts.
+      expect(ETag).toMatch(/-\d+"$/)
+      const down = await run(['aws', 's3', 'cp', '--no-progress', key, 'back'])
+      expect(down).toMatchObject({ code: 0 })
+      expect(await hashOf(join(directory, 'back'))).toBe(await hashOf(join(directory, 'large')))
+      expect(lines.some(({ method, status }) => method === 'PUT' && status === 200)).toBe(true)
+      expect(lines.filter(({ decision }) => decision !== 'injected')).toEqual([])
+      await run(['sh', '-c', `rm large back; aws s3 rm ${key}`])
+    },
+    600_000,
+  )
 
   it('is refused STS and IAM, another authority and a method that reads only', async () => {
     const { run } = CLI['a base URL'] as Way
@@ -221,7 +264,8 @@ describe.skipIf(!isInstalled('aws'))('the AWS CLI (needs aws)', () => {
       ['refused', 403],
       ['refused', 403],
     ])
-    for (const { stderr } of [sts, iam]) expect(stderr).toContain('A rule of the backend denies this request.')
+    for (const { stderr } of [sts, iam])
+      expect(stderr).toContain('A rule of the backend denies this request.')
     const elsewhere = await CLI['HTTPS_PROXY']?.run(['aws', 's3', 'ls', `s3://${Bucket}`], {
       AWS_ENDPOINT_URL: 'https://s3.us-east-1.amazonaws.com',
     })

@@ -64,13 +64,13 @@ export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
 }
 
 /** The keys of the session are made by the real kind, at the real STS of the gateway. */
-async function issueSession(
-  rgw: RgwServer,
-  user: RgwUser,
-  iam: IAMClient,
-): Promise<Record<string, string>> {
+async function issueSession(rgw: RgwServer, user: RgwUser, iam: IAMClient): Promise<Record<string, string>> {
   const document = (statement: object) => JSON.stringify({ Version: '2012-10-17', Statement: [statement] })
-  const trust = { Effect: 'Allow', Principal: { AWS: ['arn:aws:iam:::user/mayfly'] }, Action: ['sts:AssumeRole'] }
+  const trust = {
+    Effect: 'Allow',
+    Principal: { AWS: ['arn:aws:iam:::user/mayfly'] },
+    Action: ['sts:AssumeRole'],
+  }
   const role = { RoleName: 'work', Path: '/', AssumeRolePolicyDocument: document(trust) }
   await iam.send(new CreateRoleCommand(role))
   const all = { Effect: 'Allow', Action: 's3:*', Resource: 'arn:aws:s3:::*' }
