@@ -121,6 +121,10 @@ function createLines(): Lines {
   }
 }
 
+function headOf(size: string, signature: string): Buffer {
+  return Buffer.from(`${size};chunk-signature=${signature}\r\n`)
+}
+
 interface Chunk {
   readonly size: string
   readonly signature: string
@@ -147,7 +151,7 @@ function createReader(sealer: Sealer): Reader {
       throw new ChunkError('the head of a chunk is malformed')
     if (length === 0) {
       state = sealer.hasTrailer ? 'trailer' : 'end'
-      return [Buffer.from(`${size};chunk-signature=${sealer.chunk(EMPTY_HASH, signature)}\r\n`)]
+      return [headOf(size, sealer.chunk(EMPTY_HASH, signature))]
     }
     data = { size, signature, left: length, parts: [], hash: createHash('sha256') }
     state = 'data'
@@ -187,13 +191,8 @@ function createReader(sealer: Sealer): Reader {
     const { size, signature, parts, hash } = data
     data = undefined
     state = 'after'
-    return {
-      made: [
-        Buffer.from(`${size};chunk-signature=${sealer.chunk(hash.digest('hex'), signature)}\r\n`),
-        ...parts,
-      ],
-      rest,
-    }
+    return { made: [headOf(size, sealer.chunk(hash.digest('hex'), signature)), ...parts], rest }
+  }
   }
 
   return {

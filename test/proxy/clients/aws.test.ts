@@ -174,7 +174,7 @@ describe('a signature', () => {
     WAYS['AWS by HTTPS_PROXY'],
   ])('of each chunk of an upload is checked, and made anew', async (one) => {
     const chunks = [64 * 1024, 8192, 64 * 1024, 1]
-    const path = one === WAYS['AWS by HTTPS_PROXY'] ? `/${Bucket}/a%2Fb/ch%20unks` : `/${Bucket}/chunks`
+    const path = one === WAYS['AWS by HTTPS_PROXY'] ? `/${Bucket}/a/ch%20unks` : `/${Bucket}/chunks`
     const [put, got, ...wrong] = await sdk(
       one as Way,
       ['chunked', { path, chunks }],
