@@ -193,7 +193,6 @@ function createReader(sealer: Sealer): Reader {
     state = 'after'
     return { made: [headOf(size, sealer.chunk(hash.digest('hex'), signature)), ...parts], rest }
   }
-  }
 
   return {
     read(given) {
