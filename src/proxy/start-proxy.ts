@@ -164,7 +164,8 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     resolver: createResolver(),
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
-    listen: { host: listen.host, names: isLoopbackAddress(listen.host) ? ['localhost'] : [] },
+    // By its address: `localhost` may lead to another's listener on ::1, and S3 clients put a bucket before a name.
+    listen: { host: listen.host, names: [] },
     onMisuse,
   })
   return { held, recorder, authority, traffic, onMisuse }
