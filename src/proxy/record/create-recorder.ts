@@ -38,6 +38,7 @@ const LONGEST_RETRY_MS = 5_000
 const TRY_MS = 10_000
 /** Lines that wait for the server: some 20 MB. */
 const MOST_LINES = 50_000
+const TOO_LATE = 'the server did not take them in time.'
 /** Older lines than that must not wait: the server is away, or takes less than is done. */
 const LONGEST_WAIT_MS = 15_000
 
@@ -63,15 +64,16 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
         const signal = AbortSignal.any([over.signal, AbortSignal.timeout(TRY_MS)])
         return await runs.record(run, { batch, requests }, { signal })
       } catch (error) {
-        over.signal.throwIfAborted()
+        if (over.signal.aborted) return lose(requests.length, TOO_LATE)
         if (isFinal(error)) return lose(requests.length, error.message)
         const least = error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
-        await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over.signal)
+        await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over.signal).catch(() => {})
+        if (over.signal.aborted) return lose(requests.length, TOO_LATE)
       }
     }
   }
   const sendAll = async (): Promise<void> => {
-    while (waiting.length > 0) {
+    while (waiting.length > 0 && !over.signal.aborted) {
       const { batch, rest } = takeBatch(waiting)
       waiting = rest
       await sendOne(batch)
@@ -81,12 +83,9 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
   const send = (): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    sending ??= sendAll()
-      // The signal ended it.
-      .catch(() => {})
-      .finally(() => {
-        sending = undefined
-      })
+    sending ??= sendAll().finally(() => {
+      sending = undefined
+    })
     return sending
   }
   return {
@@ -114,7 +113,7 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
       await send()
       clearTimeout(late)
       over.abort(new Error('closed'))
-      if (waiting.length > 0) lose(waiting.length, 'the server did not take them in time.')
+      if (waiting.length > 0) lose(waiting.length, TOO_LATE)
     },
   }
 }

@@ -18,7 +18,7 @@ export function lineOnWire(line: RequestLine): WireLine {
     method: textOf(line.method, 32),
     authority: textOf(line.authority, 255) ?? '-',
     path: textOf(line.path, 512),
-    status: line.status === null ? null : amount(line.status),
+    status: line.status === null ? null : Math.min(amount(line.status), HIGHEST_STATUS),
     bytes_sent: amount(line.bytesSent),
     bytes_received: amount(line.bytesReceived),
     duration_ms: amount(line.durationMs),
@@ -44,12 +44,14 @@ export function takeBatch(lines: readonly WireLine[]): { readonly batch: Line[];
   return { batch: lines.slice(0, count).map(({ line }) => line), rest: lines.slice(count) }
 }
 
-/** Methods, authorities and paths come from the child: the server takes no control characters. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\ufeff]/gu
+const HIGHEST_STATUS = 999
+/** Methods, authorities and paths come from the child, and the server refuses a whole batch for one character of these. */
+const UNSEEN = /[^\x21-\x7e]/gu
 
 function textOf(text: string | null, most: number): string | null {
   if (text === null || text === '') return null
-  return text.toWellFormed().replace(UNPRINTABLE, '\ufffd').slice(0, most).toWellFormed()
+  const short = text.slice(0, most).toWellFormed()
+  return short.replace(UNSEEN, (one) => encodeURIComponent(one)).slice(0, most)
 }
 
 const amount = (value: number) =>
