@@ -40,6 +40,10 @@ const REFUSALS = {
   plain_http: [403, 'A secret is never put into plain HTTP. Use https.'],
   body_too_large: [413, 'The body is larger than the rules permit for a request with a secret in its body.'],
   bad_body: [400, 'The body has a placeholder, but is not a form or a JSON object with each name once.'],
+  bad_encoding: [
+    415,
+    'The body has a Content-Encoding that the proxy cannot search for placeholders. Send it plain, or in one of gzip, deflate, br and zstd.',
+  ],
   unfit_secret: [502, 'The credential has no value that fits into this place of a request.'],
   others_refused: [403, 'No credential of this run is for this authority, and the proxy refuses all others.'],
   port_not_allowed: [403, 'Only port 443 of other authorities is reachable through the proxy.'],

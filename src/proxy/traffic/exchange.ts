@@ -1,3 +1,4 @@
+import { constants } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { BodyMask } from '../mask/mask.ts'
 import { pump } from './body.ts'
@@ -133,8 +134,9 @@ function upload(of: Exchange, state: State, outbound: Outbound, hasBody: boolean
     sink.end()
     return
   }
-  state.stopUpload = pump(inbound.body, sink, { onChunk: count, onEnd })
-  inbound.body.resume()
+  const rest = inspected?.rest ?? inbound.body
+  state.stopUpload = pump(rest, sink, { onChunk: count, onEnd })
+  rest.resume()
 }
 
 function through(
@@ -193,11 +195,12 @@ function count(state: State, line: Line, chunk: Buffer, masking: BodyMask | unde
 }
 
 /** The upstream has said all: what the client still sends goes nowhere. */
-function finishUpload({ inbound }: Exchange, state: State): void {
+function finishUpload({ inbound, inspected }: Exchange, state: State): void {
   if (state.isUploaded || state.isOver) return
   state.stopUpload?.()
   state.outbound?.break()
-  inbound.body.resume()
+  const rest = inspected?.rest ?? inbound.body
+  rest.resume()
   const timer = setTimeout(() => inbound.break(0), LINGER_MS).unref()
   inbound.body.once('close', () => clearTimeout(timer))
 }
@@ -216,7 +219,9 @@ export function fail(
   state.outbound?.break()
   line.reason ??= failure.reason
   if (failure.misused !== undefined) line.decision = 'misused'
-  if (inbound.isAnswered) inbound.break(code)
+  // The upstream has not begun with it: the client may send it again.
+  const isUntouched = code === constants.NGHTTP2_REFUSED_STREAM && inbound.http2 !== undefined
+  if (inbound.isAnswered || isUntouched) inbound.break(code)
   else line.status = refuse(inbound, failure.reason)
   if (failure.misused !== undefined) of.ctx.onMisuse(failure.misused.held)
 }
