@@ -26,6 +26,10 @@ export interface ProcessWorld {
 /** With the backends `gateway` (HTTP), `orders` (PostgreSQL) and `cache` (Redis), whose upstreams are here. */
 export async function openProcessWorld(): Promise<ProcessWorld> {
   const database = await openUpstreamDatabase()
+  // Otherwise a statement goes on after its connection.
+  await database.root.query(
+    `ALTER DATABASE ${database.database.name} SET client_connection_check_interval = '100ms'`,
+  )
   const [cache, plain] = await Promise.all([
     openRedisBench(),
     startUpstream((handle) => createServer(handle), 'http'),
