@@ -10,7 +10,7 @@ const state = (of: 'running' | 'ended', credentials: string[] = []) => ({
   run: { state: of, reason: of === 'ended' ? 'completed' : null, dead_at: null },
   credentials,
 })
-const refused = (status: number) => new MayflyError({ code: 'forbidden', status, message: 'No.' })
+const refused = (status: number) => new MayflyError({ code: 'unexpected_reply', status, message: 'No.' })
 
 /** One list of events for each connection; an error breaks it. */
 function following(...connections: unknown[][]) {
