@@ -15,9 +15,12 @@ function open() {
   const replies: (() => void)[] = []
   const recorder = createRecorder({
     runs: {
-      record: (_run, body) => {
+      record: (_run, body, { signal } = {}) => {
         batches.push(body)
-        return new Promise((resolve) => replies.push(resolve as () => void))
+        return new Promise((resolve, reject) => {
+          replies.push(resolve as () => void)
+          signal?.addEventListener('abort', () => reject(signal.reason))
+        })
       },
     },
     run: 'run_1',
@@ -60,4 +63,11 @@ test('what is left when it closes is sent, also what comes meanwhile', async () 
   await answer()
   await closed
   expect(sizes()).toEqual([3, 2])
+})
+
+test('what is on its way when there is no more time counts as lost', async () => {
+  const { recorder, record } = open()
+  record(205)
+  await recorder.close(10)
+  expect(recorder.totals()).toMatchObject({ requests: 205, lost: 205 })
 })

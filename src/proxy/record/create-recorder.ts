@@ -64,7 +64,12 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
       const { batch, rest } = takeBatch(waiting)
       waiting = rest
       due -= batch.length
-      await deliver({ runs, run, over: over.signal, lose }, batch)
+      try {
+        await deliver({ runs, run, over: over.signal, lose }, batch)
+      } catch (error) {
+        lose(batch.length, 'the server did not take them in time.')
+        throw error
+      }
       oldestSince = waiting.length === 0 ? undefined : monotonic()
     }
   }
@@ -131,10 +136,7 @@ async function deliver(
       const signal = AbortSignal.any([over, AbortSignal.timeout(TRY_MS)])
       return await runs.record(run, { batch, requests }, { signal })
     } catch (error) {
-      if (over.aborted) {
-        lose(requests.length, 'the server did not take them in time.')
-        throw error
-      }
+      over.throwIfAborted()
       if (isFinal(error)) return lose(requests.length, error.message)
       const least = error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
       await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over)
