@@ -102,6 +102,7 @@ interface Parts {
   readonly recorder: BatchRecorder
   readonly authority: Authority
   readonly traffic: Traffic
+  onMisuse(held: Held): void
 }
 
 /** Where one credential is reached. */
@@ -129,9 +130,9 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     const ways: Ways[] = []
     for (const one of held.held) ways.push(await openWays(options, parts, one, closing))
     return {
-      credentials: ways.map((one) => credentialOf(parts.authority, options.settings, one)),
+      credentials: ways.map((one) => credentialOf(parts.authority, one)),
       leadTo: (env) => leadTo(options, parts, { ways, forward: forward.url }, env),
-      listeners: listenersOf(options.settings, ways, forward.url),
+      listeners: listenersOf(ways, forward.url),
       beaten: held.beaten,
       totals: recorder.totals,
       close,
@@ -155,6 +156,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
   })
   const { others, tunnel, idleMs, uids, listen } = options.settings
   const authority = createAuthority(now)
+  const onMisuse = misuseEnds(options, held)
   const traffic = createTraffic({
     ...{ authority, recorder, log, now, others, tunnel, idleMs, uids },
     held: () => held.held,
@@ -163,9 +165,15 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
     listen: { host: listen.host, names: isLoopbackAddress(listen.host) ? ['localhost'] : [] },
-    onMisuse: misuseEnds(options, held),
+    onMisuse,
   })
-  return { held, recorder, authority, traffic }
+  return { held, recorder, authority, traffic, onMisuse }
+}
+
+/** Of another address than that of loopback, as the child writes it. */
+function databaseHost({ listen: { host } }: ProxySettings): string | undefined {
+  if (isLoopbackAddress(host)) return undefined
+  return host
 }
 
 /** With `on_misuse: end_run` the first misused placeholder ends everything. */
@@ -192,7 +200,7 @@ function misuseEnds({ client, run, settings, log, onEnd }: ProxyOptions, held: H
 
 async function openWays(
   options: ProxyOptions,
-  { held, recorder, traffic }: Parts,
+  { held, recorder, traffic, onMisuse }: Parts,
   one: Holding,
   closing: (() => Promise<unknown>)[],
 ): Promise<Ways> {
@@ -204,12 +212,16 @@ async function openWays(
       continue
     }
     const { log, now, directory, server, settings } = options
+    const host = databaseHost(settings)
     const opened = await openDatabase({
       ...{ use, held: one, recorder, log, now, directory, peerUids: createPeerUids() },
       cuts: held.cuts,
       resolver: createResolver(),
       isLocal: server.isLocal,
       ...(settings.uids !== undefined && { uids: settings.uids }),
+      ...(host !== undefined && { host }),
+      all: () => held.held,
+      onMisuse,
     })
     closing.push(opened.close)
     databases.push({ use, opened })
@@ -217,16 +229,9 @@ async function openWays(
   return { held: one, sites, databases }
 }
 
-function credentialOf(
-  { certificate }: Authority,
-  { uids }: ProxySettings,
-  { held, sites, databases }: Ways,
-): PlaceholderCredential {
+function credentialOf({ certificate }: Authority, { held, sites, databases }: Ways): PlaceholderCredential {
   const { uses, placeholders, first } = held
-  const reached = databases.map(({ use, opened }) => {
-    const place = placeOf(opened, uids)
-    return { use, ...place, fields: { ...opened.fields, ...place } }
-  })
+  const reached = databases.map(({ use, opened: { host, port, fields } }) => ({ use, host, port, fields }))
   return placeholderCredential(first.credential, {
     uses,
     placeholders,
@@ -239,11 +244,6 @@ function credentialOf(
 /** Names only: what `NO_PROXY` has. */
 function hostOf(use: Use): string {
   return use.protocol === 'http' ? use.origin.replace(/^https?:\/\//, '').replace(/:\d+$/, '') : use.host
-}
-
-/** A socket is of no use to another user. */
-function placeOf({ host, port, tcpPort }: OpenedDatabase, uids: ProxySettings['uids']) {
-  return uids === undefined ? { host, port } : { host: '127.0.0.1', port: tcpPort }
 }
 
 async function leadTo(
@@ -263,18 +263,29 @@ async function leadTo(
   const bundle = await writeBundle(directory, authority.certificate, env)
   await chmod(bundle, mode)
   const hosts = ways.flatMap(({ held }) => held.uses.map(hostOf))
-  const first = { ...addresses, ...paths }
+  const first = { ...addresses, ...paths, ...databaseVariables(ways, env) }
   return { variables: { ...first, ...forwardVariables(forward, bundle, { ...env, ...first }, hosts) }, notes }
 }
 
-function listenersOf({ uids }: ProxySettings, ways: readonly Ways[], forward: string): Listeners {
+/** What clients of a database need besides: where a variable of it is delivered, the others that lead there. */
+function databaseVariables(ways: readonly Ways[], env: Env): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const { opened } of ways.flatMap(({ databases }) => databases)) {
+    const all = Object.entries(opened.variables)
+    if (!all.some(([name, value]) => env[name] === value)) continue
+    for (const [name, value] of all) if (env[name] === undefined) variables[name] ??= value
+  }
+  return variables
+}
+
+function listenersOf(ways: readonly Ways[], forward: string): Listeners {
   return {
     forward,
     sites: ways.flatMap(({ held, sites }) =>
       sites.map(({ use, url }) => ({ name: held.name, use: use.name, url })),
     ),
     databases: ways.flatMap(({ held, databases }) =>
-      databases.map(({ use, opened }) => ({ name: held.name, use: use.name, ...placeOf(opened, uids) })),
+      databases.map(({ use, opened: { host, port } }) => ({ name: held.name, use: use.name, host, port })),
     ),
   }
 }

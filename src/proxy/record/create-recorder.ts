@@ -40,6 +40,7 @@ const LONGEST_RETRY_MS = 5_000
 const TRY_MS = 10_000
 /** Lines that wait for the server: some 20 MB. */
 const MOST_LINES = 50_000
+const TOO_LATE = 'the server did not take them in time.'
 /** Older lines than that must not wait: the server is away, or takes less than is done. */
 const LONGEST_WAIT_MS = 15_000
 
@@ -60,29 +61,21 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
   }
   /** What waits now, and not what comes meanwhile: under load that would be a batch of a few lines after each reply. */
   const sendDue = async (all: boolean): Promise<void> => {
-    for (let due = waiting.length; due > 0 && (all || due >= MANY_LINES); ) {
+    for (let due = waiting.length; due > 0 && (all || due >= MANY_LINES) && !over.signal.aborted; ) {
       const { batch, rest } = takeBatch(waiting)
       waiting = rest
       due -= batch.length
-      try {
-        await deliver({ runs, run, over: over.signal, lose }, batch)
-      } catch (error) {
-        lose(batch.length, 'the server did not take them in time.')
-        throw error
-      }
+      await deliver({ runs, run, over: over.signal, lose }, batch)
       oldestSince = waiting.length === 0 ? undefined : monotonic()
     }
   }
   const send = (all: boolean): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    sending ??= sendDue(all)
-      // The signal ended it.
-      .catch(() => {})
-      .finally(() => {
-        sending = undefined
-        sendSoon()
-      })
+    sending ??= sendDue(all).finally(() => {
+      sending = undefined
+      sendSoon()
+    })
     return sending
   }
   const sendSoon = () => {
@@ -115,7 +108,7 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
       clearTimeout(late)
       clearTimeout(timer)
       over.abort(new Error('closed'))
-      if (waiting.length > 0) lose(waiting.length, 'the server did not take them in time.')
+      if (waiting.length > 0) lose(waiting.length, TOO_LATE)
     },
   }
 }
@@ -125,7 +118,7 @@ interface Delivery extends Pick<RecorderOptions, 'runs' | 'run'> {
   lose(lines: number, why: string): void
 }
 
-/** Tries until the server has taken or refused it. Throws where there is no more time. */
+/** Tries until the server has taken or refused it, or there is no more time. */
 async function deliver(
   { runs, run, over, lose }: Delivery,
   requests: RequestBatch['requests'],
@@ -136,10 +129,11 @@ async function deliver(
       const signal = AbortSignal.any([over, AbortSignal.timeout(TRY_MS)])
       return await runs.record(run, { batch, requests }, { signal })
     } catch (error) {
-      over.throwIfAborted()
+      if (over.aborted) return lose(requests.length, TOO_LATE)
       if (isFinal(error)) return lose(requests.length, error.message)
       const least = error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
-      await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over)
+      await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over).catch(() => {})
+      if (over.aborted) return lose(requests.length, TOO_LATE)
     }
   }
 }

@@ -18,7 +18,7 @@ export function lineOnWire(line: RequestLine): WireLine {
     method: textOf(line.method, 32),
     authority: textOf(line.authority, 255) ?? '-',
     path: textOf(line.path, 512),
-    status: line.status === null ? null : amount(line.status),
+    status: line.status === null ? null : Math.min(amount(line.status), HIGHEST_STATUS),
     bytes_sent: amount(line.bytesSent),
     bytes_received: amount(line.bytesReceived),
     duration_ms: amount(line.durationMs),
@@ -48,6 +48,7 @@ export function takeBatch(lines: readonly WireLine[]): { readonly batch: Line[];
 /** As the server takes it: it refuses a whole batch for one line with anything else. */
 const VISIBLE = /^[\x21-\x7e]*$/
 const NOT_VISIBLE = /[^\x21-\x7e]+/g
+const HIGHEST_STATUS = 999
 
 /** Methods, authorities and paths come from the child. What is not visible ASCII is escaped as in a URL. */
 function textOf(text: string | null, most: number): string | null {

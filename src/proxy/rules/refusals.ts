@@ -24,7 +24,7 @@ const REFUSALS = {
   ],
   path_not_allowed: [
     403,
-    'No rule of the backend allows this path. An administrator can allow it: mayfly backend set NAME --uses @file.json.',
+    'No rule of the backend allows this path. An administrator can allow it: mayfly backend update NAME --uses @file.json.',
   ],
   slash_not_allowed: [403, 'The path has %2F or //, which no rule of the backend allows here.'],
   method_not_allowed: [403, 'The rules of the backend allow this path, but not with this method.'],

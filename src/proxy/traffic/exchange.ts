@@ -76,10 +76,7 @@ export async function exchange(of: Exchange): Promise<void> {
 function requestOf({ inbound, prepared }: Exchange) {
   const { target, headers, body } = prepared
   const hasBody = body === 'stream' ? inbound.hasBody : body.length > 0
-  const takesTrailers =
-    inbound.http2 !== undefined &&
-    inbound.headers.some(([name, value]) => name === 'te' && value === 'trailers')
-  return { method: inbound.method, target, headers, hasBody, takesTrailers }
+  return { method: inbound.method, target, headers, hasBody }
 }
 
 function eventsOf(of: Exchange, state: State): OutboundEvents {

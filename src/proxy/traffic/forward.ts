@@ -8,8 +8,8 @@ import { Failure, failureOf } from './failure.ts'
 import type { Way } from './inbound/inbound.ts'
 import { readHttp1 } from './inbound/inbound-h1.ts'
 import { beginLine } from './line.ts'
-import { openSecure } from './listeners.ts'
 import { answerBare, refuse } from './own-reply.ts'
+import { openSecure } from './secure.ts'
 import { destinationOf } from './serve.ts'
 import {
   answerUnreadable,

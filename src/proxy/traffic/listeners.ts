@@ -1,10 +1,8 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { createPeerUids } from '../../egress/peer-uid.ts'
-import type { Authority } from '../types.ts'
 import type { Context } from './context.ts'
 import { answerBare } from './own-reply.ts'
-import { ignoreErrors, rememberUnder, reset } from './sockets.ts'
+import { ignoreErrors, reset } from './sockets.ts'
 
 /** Accepts connections of the users that may connect. */
 export interface Listeners {
@@ -13,7 +11,6 @@ export interface Listeners {
 }
 
 const MOST_CONNECTIONS = 4_096
-const HANDSHAKE_MS = 10_000
 const LOOPBACK = '127.0.0.1'
 
 export function createListeners(ctx: Pick<Context, 'uids' | 'listen' | 'log'>): Listeners {
@@ -66,31 +63,4 @@ function createAdmission({
     hasWarned = true
     return false
   }
-}
-
-const contexts = new WeakMap<object, SecureContext>()
-
-// HTTP/2 is not offered yet: its session over this socket reads nothing.
-/** TLS with a leaf of the run for this host. `onSecure` gets the name that the client asked for, if it did. */
-export async function openSecure(
-  authority: Authority,
-  raw: Socket,
-  host: string,
-  onSecure: (secure: TLSSocket, protocol: 'h2' | 'http/1.1') => void,
-): Promise<void> {
-  const leaf = await authority.leafFor(host)
-  const secureContext = contexts.get(leaf) ?? createSecureContext({ ...leaf, minVersion: 'TLSv1.2' })
-  contexts.set(leaf, secureContext)
-  if (raw.destroyed) return
-  const secure = new TLSSocket(raw, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
-  rememberUnder(secure, raw)
-  ignoreErrors(secure)
-  const timer = setTimeout(() => reset(secure), HANDSHAKE_MS)
-  secure.once('close', () => clearTimeout(timer))
-  secure.once('error', () => raw.destroy())
-  raw.once('close', () => secure.destroy())
-  secure.once('secure', () => {
-    clearTimeout(timer)
-    onSecure(secure, secure.alpnProtocol === 'h2' ? 'h2' : 'http/1.1')
-  })
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from 'node:https'
+import { createServer, type Server } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { forwardVariables } from '../../../src/proxy/ways/forward-variables.ts'
 import { placeholderFor } from '../../../src/proxy/ways/placeholder.ts'
 import { placeholderCredential } from '../../../src/proxy/ways/placeholder-credential.ts'
 import { needsTls, siteVariables } from '../../../src/proxy/ways/variables.ts'
-import { makeCertificates } from '../../support/certificates.ts'
+import { type Certificates, makeCertificates } from '../../support/certificates.ts'
 import { type ProgramEnd, run } from '../../support/run-program.ts'
 import { testCuts } from '../traffic-world.ts'
 
@@ -49,23 +49,22 @@ export interface ClientWorld {
   close(): Promise<void>
 }
 
-/** Hosts of the internet, which lead to a server of the test by an address that nobody else has. */
+/**
+ * Hosts of the internet, which lead to a server of the test by an address that nobody else has; a number is the port of one that
+ * listens already, with one of the `certificates`.
+ */
 export async function startClientWorld(
   credentials: readonly Credential[],
-  upstreams: Readonly<Record<string, Handler>>,
+  upstreams: Readonly<Record<string, Handler | number>>,
+  own?: Certificates,
 ): Promise<ClientWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-clients-'))
   const hosts = Object.keys(upstreams)
-  const certificates = makeCertificates(directory, ...hosts)
-  const servers = hosts.map((host) =>
-    createServer({ ...certificates.server }, upstreams[host]).listen(0, '127.0.0.1'),
-  )
-  await Promise.all(servers.map((server) => once(server, 'listening')))
+  const certificates = own ?? makeCertificates(directory, ...hosts)
+  const { servers, portOf } = await startUpstreams(upstreams, certificates)
   const addressOf = (host: string) =>
     hosts.includes(host) ? `93.184.216.${hosts.indexOf(host) + 1}` : undefined
-  const ports = new Map(
-    servers.map((server, index) => [addressOf(hosts[index] ?? ''), (server.address() as AddressInfo).port]),
-  )
+  const ports = new Map(hosts.map((host) => [addressOf(host), portOf(host)]))
   const held = credentials.map((one) => heldOf(one, certificates.server.ca))
   const [lines, misused]: [RequestLine[], string[]] = [[], []]
   const authority = createAuthority(Date.now)
@@ -123,6 +122,24 @@ export async function startClientWorld(
       await rm(directory, { recursive: true, force: true })
     },
   }
+}
+
+async function startUpstreams(
+  upstreams: Readonly<Record<string, Handler | number>>,
+  certificates: Certificates,
+) {
+  const [servers, ports]: [Server[], Map<string, number>] = [[], new Map()]
+  for (const [host, upstream] of Object.entries(upstreams)) {
+    if (typeof upstream === 'number') {
+      ports.set(host, upstream)
+      continue
+    }
+    const server = createServer({ ...certificates.server }, upstream).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    servers.push(server)
+    ports.set(host, (server.address() as AddressInfo).port)
+  }
+  return { servers, portOf: (host: string) => ports.get(host) ?? 0 }
 }
 
 function issuedOf({ token, fields, name }: Credential): IssuedCredential {

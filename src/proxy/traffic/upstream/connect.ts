@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isIP, connect as openTcp, type Socket } from 'node:net'
+import { setImmediate as afterHandshake } from 'node:timers/promises'
 import {
   connect as connectTls,
   createSecureContext,
@@ -39,6 +40,8 @@ export async function connectUpstream(
   how.onSocket(raw)
   const socket = to.scheme === 'http' ? raw : openTls(raw, to, how.alpn)
   await ready(socket, to.scheme === 'http' ? 'connect' : 'secureConnect', how.timeoutMs)
+  // Node says so from within OpenSSL: to destroy the socket there is a use of freed memory.
+  if (to.scheme === 'https') await afterHandshake()
   const isHttp2 = to.scheme === 'https' && (socket as TLSSocket).alpnProtocol === 'h2'
   return { socket, protocol: isHttp2 ? 'h2' : 'http/1.1' }
 }
@@ -55,6 +58,8 @@ function openTls(raw: Socket, to: Destination, alpn: readonly string[]): TLSSock
     rejectUnauthorized: true,
   })
   rememberUnder(secure, raw)
+  // Also before and after somebody else listens.
+  ignoreErrors(secure)
   return secure
 }
 
@@ -67,7 +72,6 @@ function ready(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: nu
       socket.off('close', onClose)
       if (failure === undefined) resolve()
       else {
-        ignoreErrors(socket)
         reset(socket)
         reject(failure)
       }

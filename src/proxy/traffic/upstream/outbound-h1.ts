@@ -6,6 +6,8 @@ import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 export const MAX_HEADER_BYTES = 64 * 1024
 /** Methods whose requests have a body by their nature, so that its absence is said. */
 const WITH_BODY = /^(POST|PUT|PATCH)$/
+/** Of the names that are looked at: `te`, `cookie`, `content-length`. */
+const LENGTHS = new Set([2, 6, 14])
 
 /** Sends by a connection of this agent, which connects to the checked address only. */
 export function sendByHttp1(agent: Agent, of: OutRequest, on: OutboundEvents): Outbound {
@@ -13,11 +15,12 @@ export function sendByHttp1(agent: Agent, of: OutRequest, on: OutboundEvents): O
   let hasLength = false
   let cookies = ''
   for (const [name, value] of of.headers) {
-    const lower = name.length === 14 || name.length === 6 ? name.toLowerCase() : ''
+    const lower = LENGTHS.has(name.length) ? name.toLowerCase() : ''
     if (lower === 'content-length') hasLength = true
     // HTTP/2 may send it in pieces (RFC 9113 §8.2.3).
     if (lower === 'cookie') cookies += `${cookies === '' ? '' : '; '}${value}`
-    else headers.push(name, value)
+    // `te` of HTTP/2 is about its own connection.
+    else if (lower !== 'te') headers.push(name, value)
   }
   if (cookies !== '') headers.push('Cookie', cookies)
   if (of.hasBody && !hasLength) headers.push('Transfer-Encoding', 'chunked')

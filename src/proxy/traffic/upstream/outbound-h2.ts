@@ -83,7 +83,6 @@ function requestFields(of: OutRequest) {
     if (lower === 'host') authority = value
     else if (lower !== 'expect') flat.push(lower, value)
   }
-  if (of.takesTrailers) flat.push('te', 'trailers')
   return { authority, fields: toFields(flat) }
 }
 

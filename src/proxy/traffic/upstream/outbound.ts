@@ -9,8 +9,6 @@ export interface OutRequest {
   /** With `Host`; without headers of a connection. */
   readonly headers: readonly (readonly [string, string])[]
   readonly hasBody: boolean
-  /** The client takes trailers (`TE: trailers`). */
-  readonly takesTrailers: boolean
 }
 
 export interface Outbound {
