@@ -66,7 +66,11 @@ export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
 async function issueSession(rgw: RgwServer, iam: IAMClient): Promise<Record<string, string>> {
   const user = await rgw.createUser('mayfly')
   const document = (statement: object) => JSON.stringify({ Version: '2012-10-17', Statement: [statement] })
-  const trust = { Effect: 'Allow', Principal: { AWS: ['arn:aws:iam:::user/mayfly'] }, Action: ['sts:AssumeRole'] }
+  const trust = {
+    Effect: 'Allow',
+    Principal: { AWS: ['arn:aws:iam:::user/mayfly'] },
+    Action: ['sts:AssumeRole'],
+  }
   const role = { RoleName: 'work', Path: '/', AssumeRolePolicyDocument: document(trust) }
   await iam.send(new CreateRoleCommand(role))
   const all = { Effect: 'Allow', Action: 's3:*', Resource: 'arn:aws:s3:::*' }
