@@ -12,7 +12,7 @@ import {
   startUpstream,
 } from '../proxy/start.ts'
 import { download, upload } from '../proxy/transfer.ts'
-import { atLeast, atMost, type Row } from '../report.ts'
+import { atLeast, type Row } from '../report.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import type { Checkout } from '../server.ts'
 

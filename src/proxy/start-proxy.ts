@@ -2,6 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
 import type { IssuedCredential } from '../client/wire.ts'
+import { withDeadline } from '../domain/abort.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import type { DatabaseUse, Use } from '../domain/use.ts'
@@ -94,6 +95,8 @@ export interface Listeners {
 }
 
 const FLUSH_MS = 5_000
+/** A connection that does not close must not keep the record back. */
+const CLOSE_MS = 2_000
 const END_TRIES = 3
 
 /** All that a proxy is made of. */
@@ -121,7 +124,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const closing: (() => Promise<unknown>)[] = [() => traffic.close()]
   const close = async () => {
     held.close()
-    await Promise.allSettled(closing.map((one) => one()))
+    await withDeadline(CLOSE_MS, () => Promise.allSettled(closing.map((one) => one()))).catch(() => {})
     await recorder.close(FLUSH_MS)
   }
   try {
@@ -164,7 +167,8 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     resolver: createResolver(),
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
-    listen: { host: listen.host, names: isLoopbackAddress(listen.host) ? ['localhost'] : [] },
+    // By its address: `localhost` may lead to another's listener on ::1, and S3 clients put a bucket before a name.
+    listen: { host: listen.host, names: [] },
     onMisuse,
   })
   return { held, recorder, authority, traffic, onMisuse }

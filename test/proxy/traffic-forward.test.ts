@@ -242,6 +242,7 @@ test('a tunnel by name is not opened', async () => {
   expect(reply).toMatch(/^HTTP\/1.1 200 /)
   const { connect: connectTls } = await import('node:tls')
   const inner = connectTls({ socket, ca: certificates.server.ca, servername: 'localhost' })
+  inner.on('error', () => undefined)
   await once(inner, 'secureConnect')
   expect((await ask({ createConnection: () => inner, host: 'localhost' })).body).toBe('pinned')
   inner.end()
@@ -296,6 +297,7 @@ test('the name in the TLS handshake must be that of CONNECT', async () => {
       ...(servername && { servername }),
       checkServerIdentity: () => undefined,
     })
+    inner.on('error', () => undefined)
     await once(inner, 'secureConnect')
     const reply = await ask({
       createConnection: () => inner,

@@ -27,7 +27,7 @@ function recording(...answers: Answer[]) {
   const sent: { readonly at: number; readonly body: RequestBatch }[] = []
   const warned: string[] = []
   const record = vi.fn(
-    async (_run: string, body: RequestBatch, { signal }: { signal?: AbortSignal } = {}) => {
+    async (_run: string, body: RequestBatch, { signal }: { signal?: AbortSignal | undefined } = {}) => {
       sent.push({ at: Date.now(), body })
       const answer = answers.shift() ?? 'taken'
       if (answer instanceof Error) throw answer

@@ -29,7 +29,8 @@ export function lineOnWire(line: RequestLine): WireLine {
     placeholder: textOf(line.placeholder, 200),
     redacted: amount(line.redacted),
   }
-  return { line: wire, bytes: Buffer.byteLength(JSON.stringify(wire)) + 1 }
+  // All of it is ASCII.
+  return { line: wire, bytes: JSON.stringify(wire).length + 1 }
 }
 
 /** The first lines that fit into one batch; at least one. */
@@ -44,14 +45,16 @@ export function takeBatch(lines: readonly WireLine[]): { readonly batch: Line[];
   return { batch: lines.slice(0, count).map(({ line }) => line), rest: lines.slice(count) }
 }
 
+/** As the server takes it: it refuses a whole batch for one line with anything else. */
+const VISIBLE = /^[\x21-\x7e]*$/
+const NOT_VISIBLE = /[^\x21-\x7e]+/g
 const HIGHEST_STATUS = 999
-/** Methods, authorities and paths come from the child, and the server refuses a whole batch for one character of these. */
-const UNSEEN = /[^\x21-\x7e]/gu
 
+/** Methods, authorities and paths come from the child. What is not visible ASCII is escaped as in a URL. */
 function textOf(text: string | null, most: number): string | null {
   if (text === null || text === '') return null
-  const short = text.slice(0, most).toWellFormed()
-  return short.replace(UNSEEN, (one) => encodeURIComponent(one)).slice(0, most)
+  if (text.length <= most && VISIBLE.test(text)) return text
+  return text.slice(0, most).toWellFormed().replace(NOT_VISIBLE, encodeURIComponent).slice(0, most)
 }
 
 const amount = (value: number) =>

@@ -32,7 +32,7 @@ const REFUSALS = {
   service_not_allowed: [403, 'The rules of the backend do not allow this service of AWS.'],
   bad_signature: [
     400,
-    'The signature of the request is not AWS Signature Version 4, or cannot be read. Sign with AWS4-HMAC-SHA256.',
+    'The signature of the request is wrong, or is not AWS Signature Version 4. Sign with AWS4-HMAC-SHA256 and the placeholders.',
   ],
   misplaced: [403, 'A placeholder stands in a place of the request where its secret must not be sent.'],
   elsewhere: [403, 'A placeholder was sent to an authority that is not its own.'],

@@ -1,3 +1,4 @@
+import { constants } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { BodyMask } from '../mask/mask.ts'
 import { pump } from './body.ts'
@@ -218,7 +219,9 @@ export function fail(
   state.outbound?.break()
   line.reason ??= failure.reason
   if (failure.misused !== undefined) line.decision = 'misused'
-  if (inbound.isAnswered) inbound.break(code)
+  // The upstream has not begun with it: the client may send it again.
+  const isUntouched = code === constants.NGHTTP2_REFUSED_STREAM && inbound.http2 !== undefined
+  if (inbound.isAnswered || isUntouched) inbound.break(code)
   else line.status = refuse(inbound, failure.reason)
   if (failure.misused !== undefined) of.ctx.onMisuse(failure.misused.held)
 }

@@ -1,5 +1,6 @@
 import { createServer as createHttp1, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import {
+  constants,
   createServer as createHttp2,
   type Http2Server,
   type IncomingHttpHeaders,
@@ -62,7 +63,7 @@ export function createServers(ctx: Context, onRequest: OnRequest): Servers {
   http1.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     answerUnreadable(ctx, error.code, socket, wayOf(socket).authority)
   })
-  const http2 = createHttp2Server(onRequest)
+  const http2 = createHttp2Server(ctx, onRequest)
   return {
     take(socket, way, protocol) {
       ignoreErrors(socket)
@@ -117,17 +118,18 @@ export function answerUnreadable(
   socket.setTimeout(CHECK_MS, () => socket.destroy())
 }
 
-const WINDOW_BYTES = 1024 * 1024
+const WINDOW_BYTES = 256 * 1024
+const MOST_STREAMS = 256
 
-function createHttp2Server(onRequest: OnRequest) {
+function createHttp2Server(ctx: Context, onRequest: OnRequest) {
   const server: Http2Server = createHttp2({
     settings: {
       enablePush: false,
       initialWindowSize: WINDOW_BYTES,
-      maxConcurrentStreams: 256,
+      maxConcurrentStreams: MOST_STREAMS,
       maxHeaderListSize: MAX_HEADER_BYTES,
     },
-    maxSessionMemory: 64,
+    maxSessionMemory: 128,
     maxHeaderListPairs: 256,
   })
   const sessions = new Map<ServerHttp2Session, Way>()
@@ -141,8 +143,9 @@ function createHttp2Server(onRequest: OnRequest) {
       // Streams have a time of their own.
       if (streamsOf.get(session) === undefined) session.close()
     })
+    // Room for all streams: none that an upstream takes slowly holds up another.
     session.once('remoteSettings', () => {
-      if (!session.destroyed) session.setLocalWindowSize(16 * WINDOW_BYTES)
+      if (!session.destroyed) session.setLocalWindowSize(MOST_STREAMS * WINDOW_BYTES)
     })
   })
   const streamsOf = new WeakMap<ServerHttp2Session, number>()
@@ -156,7 +159,13 @@ function createHttp2Server(onRequest: OnRequest) {
     const way = session && sessions.get(session)
     const inbound = readStream(stream, flags, raw)
     ignoreErrors(stream)
-    if (session === undefined || way === undefined || inbound === null) return stream.close(1)
+    if (session === undefined || way === undefined) return stream.close(constants.NGHTTP2_CANCEL)
+    if (inbound === null) {
+      const line = beginLine(ctx, { method: null, authority: way.authority })
+      line.reason = 'bad_framing'
+      line.end()
+      return stream.close(constants.NGHTTP2_PROTOCOL_ERROR)
+    }
     const under = (streamsOf.get(session) ?? 0) + 1
     streamsOf.set(session, under)
     stream.once('close', () => {

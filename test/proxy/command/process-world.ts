@@ -26,6 +26,10 @@ export interface ProcessWorld {
 /** With the backends `gateway` (HTTP), `orders` (PostgreSQL) and `cache` (Redis), whose upstreams are here. */
 export async function openProcessWorld(): Promise<ProcessWorld> {
   const database = await openUpstreamDatabase()
+  // Otherwise a statement goes on after its connection.
+  await database.root.query(
+    `ALTER DATABASE ${database.database.name} SET client_connection_check_interval = '100ms'`,
+  )
   const [cache, plain] = await Promise.all([
     openRedisBench(),
     startUpstream((handle) => createServer(handle), 'http'),
@@ -107,14 +111,7 @@ export async function loadedRun(world: ProcessWorld, rest = 'read -r line'): Pro
 /** Of roles that credentials have. */
 export async function sessions({ database }: ProcessWorld): Promise<number> {
   const { rows } = await database.root.query(
-    `SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename LIKE 'mf\\_%' AND query LIKE '%pg_sleep%'`,
-  )
-  return rows[0].n
-}
-
-export async function roles({ database }: ProcessWorld): Promise<number> {
-  const { rows } = await database.root.query(
-    `SELECT count(*)::int AS n FROM pg_roles WHERE rolname LIKE 'mf\\_%' AND rolcanlogin`,
+    `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND usename LIKE 'mf\\_%' AND query LIKE '%pg_sleep%'`,
   )
   return rows[0].n
 }

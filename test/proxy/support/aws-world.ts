@@ -9,19 +9,20 @@ import { usesOf } from '../../../src/backends/aws/uses.ts'
 import { never, newRequest } from '../../contract/open-kind.ts'
 import { type Certificates, makeCertificates } from '../../support/certificates.ts'
 import { createTestHost } from '../../support/host.ts'
-import { type RgwServer, startRgw } from '../../support/rgw-server.ts'
+import { type RgwServer, type RgwUser, startRgw } from '../../support/rgw-server.ts'
 import { type ClientWorld, type Credential, startClientWorld } from './client-world.ts'
 
 export const OWN_ENDPOINT = 's3.acme.example'
 const REGION = 'us-east-1'
 const AWS_HOST = `s3.${REGION}.amazonaws.com`
 const BUCKET = 'reports'
+const OTHERS = ['sts', 'iam', 'secretsmanager'].map((name) => `${name}.${REGION}.amazonaws.com`)
 
 /** A gateway that verifies signatures, and a session at it that the kind has issued. */
 export interface AwsWorld {
   readonly rgw: RgwServer
-  /** With the keys of the gateway itself: what is really there. */
-  readonly direct: S3Client
+  /** Who may become the role of the session. */
+  readonly user: RgwUser
   readonly fields: Readonly<Record<string, string>>
   /** Children with an endpoint in the configuration, and with none: that of AWS. */
   readonly own: ClientWorld
@@ -31,7 +32,7 @@ export interface AwsWorld {
 
 export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-aws-'))
-  const hosts = [AWS_HOST, `${BUCKET}.${AWS_HOST}`, `sts.${REGION}.amazonaws.com`, 'iam.amazonaws.com']
+  const hosts = [AWS_HOST, `${BUCKET}.${AWS_HOST}`, ...OTHERS]
   const certificates = makeCertificates(directory, OWN_ENDPOINT, ...hosts)
   const rgw = await startRgw({
     ...{ certificate: certificates.server, names: [OWN_ENDPOINT, AWS_HOST] },
@@ -39,9 +40,9 @@ export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
   })
   try {
     const at = { endpoint: rgw.endpoint, region: REGION, credentials: rgw.root }
-    const direct = new S3Client({ ...at, forcePathStyle: true })
-    await direct.send(new CreateBucketCommand({ Bucket: BUCKET }))
-    const fields = await issueSession(rgw, new IAMClient(at))
+    const user = await rgw.createUser('mayfly')
+    await new S3Client({ ...at, forcePathStyle: true }).send(new CreateBucketCommand({ Bucket: BUCKET }))
+    const fields = await issueSession(rgw, user, new IAMClient(at))
     const worldOf = (endpoint: string | undefined, names: readonly string[]) =>
       startClientWorld(
         [credentialOf({ ...settingsOf(rgw), endpoint }, fields)],
@@ -55,7 +56,7 @@ export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
       await rgw.stop()
       await rm(directory, { recursive: true, force: true })
     }
-    return { rgw, direct, fields, own, aws: wide, close }
+    return { rgw, user, fields, own, aws: wide, close }
   } catch (error) {
     await rgw.stop()
     throw error
@@ -63,8 +64,7 @@ export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
 }
 
 /** The keys of the session are made by the real kind, at the real STS of the gateway. */
-async function issueSession(rgw: RgwServer, iam: IAMClient): Promise<Record<string, string>> {
-  const user = await rgw.createUser('mayfly')
+async function issueSession(rgw: RgwServer, user: RgwUser, iam: IAMClient): Promise<Record<string, string>> {
   const document = (statement: object) => JSON.stringify({ Version: '2012-10-17', Statement: [statement] })
   const trust = {
     Effect: 'Allow',
@@ -106,6 +106,8 @@ function credentialOf(
       AWS_REGION: REGION,
       AWS_DEFAULT_REGION: REGION,
       AWS_EC2_METADATA_DISABLED: 'true',
+      // Otherwise the CLI calls s3.amazonaws.com.
+      AWS_S3_US_EAST_1_REGIONAL_ENDPOINT: 'regional',
       // The gateway knows no checksums in trailers.
       AWS_REQUEST_CHECKSUM_CALCULATION: 'when_required',
       AWS_RESPONSE_CHECKSUM_VALIDATION: 'when_required',

@@ -46,6 +46,8 @@ export interface ClientWorld {
   run(command: readonly string[], more?: Readonly<Record<string, string>>): Promise<ProgramEnd>
   /** The same program without its base URLs, so that it takes the forward proxy. */
   runForward(command: readonly string[], more?: Readonly<Record<string, string>>): Promise<ProgramEnd>
+  /** Where this text stands, itself or in base64: in what the programs printed so far, and in the files of their directory. */
+  find(text: string): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -107,12 +109,24 @@ export async function startClientWorld(
     ...forwardVariables(forward, bundle, before),
   })
   const env = proxied({ ...given, ...addresses })
-  const start = (command: readonly string[], all: Record<string, string>, more = {}) =>
-    run(command, { ...all, ...more }, { cwd: directory })
+  const printed: string[] = []
+  const start = async (command: readonly string[], all: Record<string, string>, more = {}) => {
+    const end = await run(command, { ...all, ...more }, { cwd: directory })
+    printed.push(end.stdout, end.stderr)
+    return end
+  }
   return {
     ...{ env, sites, forward, directory, lines, misused },
     run: (command, more) => start(command, env, more),
     runForward: (command, more) => start(command, proxied(given), more),
+    find: async (text) => {
+      const forms = formsOf(text)
+      const output = printed.filter((one) => forms.some((form) => one.includes(form)))
+      const patterns = forms.flatMap((form) => ['-e', form])
+      const env = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }
+      const { stdout } = await run(['grep', '-rlaF', ...patterns, directory], env)
+      return [...output, ...stdout.split('\n').filter((file) => file !== '')]
+    },
     async close() {
       await traffic.close()
       for (const server of servers) {
@@ -134,7 +148,9 @@ async function startUpstreams(
       ports.set(host, upstream)
       continue
     }
-    const server = createServer({ ...certificates.server }, upstream).listen(0, '127.0.0.1')
+    const server = createServer({ ...certificates.server }, upstream)
+    if (upstream.upgrade !== undefined) server.on('upgrade', upstream.upgrade)
+    server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     servers.push(server)
     ports.set(host, (server.address() as AddressInfo).port)
@@ -163,6 +179,15 @@ function heldOf(credential: Credential, ca: string): Held {
     expiresAt: Date.now() + 3.6e6,
   } as const
   return { name, backend: name, type, uses, placeholders, now: () => live }
+}
+
+/** Itself, and what is the same in base64 wherever it begins. */
+function formsOf(text: string): string[] {
+  const encoded = [0, 1, 2].map((before) => {
+    const all = Buffer.from(`${'x'.repeat(before)}${text}`).toString('base64')
+    return all.slice(before === 0 ? 0 : 4, -4)
+  })
+  return [text, ...encoded]
 }
 
 /** A rule for each line: `GET,POST /v1/**`. */

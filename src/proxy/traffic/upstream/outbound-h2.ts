@@ -1,5 +1,4 @@
 import {
-  type ClientHttp2Session,
   type ClientHttp2Stream,
   constants,
   type IncomingHttpHeaders,
@@ -7,10 +6,11 @@ import {
 } from 'node:http2'
 import { Failure } from '../failure.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
+import type { Taken } from './sessions.ts'
 
 /** A stream of this session. `authority`: for `:authority`. Throws where the session is closing or a header is malformed. */
 export function sendByHttp2(
-  session: ClientHttp2Session,
+  { session, release }: Taken,
   of: OutRequest & { readonly scheme: string },
   on: OutboundEvents,
 ): Outbound {
@@ -20,6 +20,7 @@ export function sendByHttp2(
     { ':method': of.method, ':path': of.target, ':scheme': of.scheme, ':authority': authority, ...fields },
     { endStream: !of.hasBody, waitForTrailers: promised && of.hasBody },
   )
+  stream.once('close', release)
   let trailers: OutgoingHttpHeaders = {}
   stream.on('wantTrailers', () => stream.sendTrailers(trailers))
   const state = listen(stream, on)
@@ -40,10 +41,11 @@ function listen(stream: ClientHttp2Stream, on: OutboundEvents): { isOver: boolea
   const state = { isOver: false }
   let received: readonly string[] = []
   let hasEnded = false
+  let hasReply = false
   const fail = (code?: number) => {
     if (state.isOver) return
     state.isOver = true
-    on.onBroken(new Failure('broken'), code)
+    on.onBroken(new Failure('broken'), code === constants.NGHTTP2_NO_ERROR ? undefined : code)
   }
   stream.on('error', () => fail(stream.rstCode))
   stream.on('continue', () => on.onContinue())
@@ -57,13 +59,17 @@ function listen(stream: ClientHttp2Stream, on: OutboundEvents): { isOver: boolea
     hasEnded = true
   })
   // Node ends the body of a stream that was reset: what arrived before is not complete.
-  stream.on('aborted', () => fail(stream.rstCode))
+  stream.on('aborted', () => {
+    // Without an error, the reply is whole and the rest of the request unwanted (RFC 9113 §8.1).
+    if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) fail(stream.rstCode)
+  })
   stream.on('close', () => {
     const isBroken = stream.rstCode !== undefined && stream.rstCode !== constants.NGHTTP2_NO_ERROR
-    if (isBroken || !hasEnded) fail(stream.rstCode)
+    if (isBroken || !hasEnded || !hasReply) fail(stream.rstCode)
     state.isOver = true
   })
   stream.on('response', (headers, flags, ...more: unknown[]) => {
+    hasReply = true
     on.onReply({
       status: Number(headers[':status']),
       headers: withoutPseudo(more[0] as string[]),

@@ -1,15 +1,16 @@
 import { Agent, type ClientRequest } from 'node:http'
-import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { Failure, failureOf } from '../failure.ts'
+import { failureOf } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
-import { ignoreErrors, reset } from '../sockets.ts'
+import { reset } from '../sockets.ts'
 import { type Connected, connectUpstream } from './connect.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import { sendByHttp1 } from './outbound-h1.ts'
 import { sendByHttp2 } from './outbound-h2.ts'
 import { createReach, type Destination } from './reach.ts'
+import { createSessions, type Sessions, startSession } from './sessions.ts'
 
 /** Whose connection it is: one of a credential serves no other. Null: requests without a secret. */
 export type Owner = string | null
@@ -39,14 +40,16 @@ interface Whose {
 interface Pool {
   readonly key: string
   readonly agent: Agent
-  session: Promise<ClientHttp2Session | undefined> | undefined
+  readonly sessions: Sessions
+  /** Connections that were opened for HTTP/2, to an upstream that turned out to have none. */
+  readonly spare: Socket[]
+  isHttp1: boolean
   sockets: number
 }
 
 /** Less than the five seconds after which many servers close a quiet connection. */
 const IDLE_MS = 4_000
 const MOST_FREE = 64
-const WINDOW_BYTES = 1024 * 1024
 
 type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts' | 'connect'> & {
   readonly connectMs: number
@@ -55,19 +58,21 @@ type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts
 export function createPools(parts: PoolParts): Pools {
   const reach = createReach(parts)
   const dialer = createDialer(parts)
-  const pools = createPoolTable(dialer.dial)
+  const pools = createPoolTable(dialer.dial, parts.connectMs)
 
   return {
     async send(to, owner, http2, request, on) {
       const address = await reach(to)
       const whose = { to, address, owner }
       const pool = pools.poolOf(whose)
+      const over2 = http2 && to.scheme === 'https' && !pool.isHttp1
+      const taken = over2 ? await pool.sessions.take() : undefined
       try {
-        const session = http2 && to.scheme === 'https' ? await pools.sessionOf(pool, whose) : undefined
-        return session === undefined
+        return taken === undefined
           ? sendByHttp1(pool.agent, request, on)
-          : sendByHttp2(session, { ...request, scheme: to.scheme }, on)
+          : sendByHttp2(taken, { ...request, scheme: to.scheme }, on)
       } catch (error) {
+        taken?.release()
         throw failureOf(error, 'broken')
       }
     },
@@ -112,7 +117,7 @@ function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } 
   }
 }
 
-function createPoolTable(dial: Dial) {
+function createPoolTable(dial: Dial, connectMs: number) {
   const pools = new Map<string, Pool>()
 
   /** Dials for this pool, which is forgotten when its last connection has closed. */
@@ -137,35 +142,39 @@ function createPoolTable(dial: Dial) {
     const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${address}|${to.ca ?? ''}`
     const known = pools.get(key)
     if (known !== undefined) return known
-    const agent = pooling(async () => (await dialFor(pool, whose, ['http/1.1'])).socket)
-    const pool: Pool = { key, agent, session: undefined, sockets: 0 }
+    const agent = pooling(async () => spareOf(pool) ?? (await dialFor(pool, whose, ['http/1.1'])).socket)
+    const sessions = createSessions(() => openSession(pool, whose))
+    const pool: Pool = { key, agent, sessions, spare: [], isHttp1: false, sockets: 0 }
     pools.set(key, pool)
     return pool
   }
 
-  /** Undefined: the upstream has no HTTP/2. */
-  async function sessionOf(pool: Pool, whose: Whose): Promise<ClientHttp2Session | undefined> {
-    const known = await pool.session?.catch(() => undefined)
-    if (known !== undefined && !known.closed && !known.destroyed) return known
-    if (pool.session !== undefined && known === undefined && pool.sockets > 0) return undefined
-    const openSession = async () => {
-      const { socket, protocol } = await dialFor(pool, whose, ['h2', 'http/1.1'])
-      if (protocol === 'h2') return startSession(whose.to, socket)
-      reset(socket)
-      return undefined
-    }
-    pool.session = openSession()
-    return pool.session
+  async function openSession(pool: Pool, whose: Whose): Promise<ClientHttp2Session | undefined> {
+    const { socket, protocol } = await dialFor(pool, whose, ['h2', 'http/1.1'])
+    if (protocol === 'h2') return startSession(whose.to, socket, connectMs)
+    pool.isHttp1 = true
+    pool.spare.push(socket)
+    socket.setTimeout(IDLE_MS, () => {
+      if (pool.spare.includes(socket)) reset(socket)
+    })
+    return undefined
   }
 
   return {
     poolOf,
-    sessionOf,
     close() {
       for (const { agent } of pools.values()) agent.destroy()
       pools.clear()
     },
   }
+}
+
+function spareOf({ spare }: Pool): Socket | undefined {
+  for (let socket = spare.pop(); socket !== undefined; socket = spare.pop()) {
+    socket.setTimeout(0)
+    if (!socket.destroyed && socket.readable) return socket
+  }
+  return undefined
 }
 
 /** Documented methods of Node's agent that its types leave out. */
@@ -197,26 +206,5 @@ function pooling(dial: () => Promise<Socket>): Agent {
       reuseSocket(socket, request)
       socket.setTimeout(0)
     },
-  })
-}
-
-function startSession(to: Destination, socket: Socket): Promise<ClientHttp2Session> {
-  const session = connectHttp2(`https://${to.host}:${to.port}`, {
-    createConnection: () => socket,
-    settings: { enablePush: false, initialWindowSize: WINDOW_BYTES },
-    maxSessionMemory: 64,
-  })
-  ignoreErrors(session)
-  session.setTimeout(10 * IDLE_MS, () => {
-    // Streams have a time of their own.
-    if (session.destroyed) return
-    session.close()
-  })
-  return new Promise((resolve, reject) => {
-    session.once('close', () => reject(new Failure('unreachable')))
-    session.once('remoteSettings', () => {
-      if (!session.destroyed) session.setLocalWindowSize(16 * WINDOW_BYTES)
-      resolve(session)
-    })
   })
 }
