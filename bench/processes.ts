@@ -54,9 +54,13 @@ export function plainEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** Runs a TypeScript file of this folder as a child process with an IPC channel. */
-export function forkHere(file: string): ChildProcess {
+export function forkHere(file: string, nodeArgs: readonly string[] = []): ChildProcess {
   return stopAtEnd(
-    fork(join(import.meta.dirname, file), { env: plainEnvironment(), stdio: ['ignore', 2, 2, 'ipc'] }),
+    fork(join(import.meta.dirname, file), {
+      env: plainEnvironment(),
+      execArgv: [...nodeArgs],
+      stdio: ['ignore', 2, 2, 'ipc'],
+    }),
   )
 }
 
@@ -76,7 +80,7 @@ export function spawnNode(
   return stopAtEnd(child)
 }
 
-function stopAtEnd(child: ChildProcess): ChildProcess {
+export function stopAtEnd(child: ChildProcess): ChildProcess {
   onExit(() => stop(child))
   return child
 }

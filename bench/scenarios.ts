@@ -14,6 +14,7 @@ import { observed } from './scenarios/observed.ts'
 import { people } from './scenarios/people.ts'
 import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
+import { proxy } from './scenarios/proxy.ts'
 import { runs } from './scenarios/runs.ts'
 import { silentNameServer } from './scenarios/silent-name-server.ts'
 import { slowUpstream } from './scenarios/slow-upstream.ts'
@@ -47,6 +48,7 @@ export const SCENARIOS: readonly Scenario[] = [
   postgresKind,
   accountKinds,
   plugin,
+  proxy,
   startUp,
   commandLine,
 ]

@@ -5,11 +5,16 @@ import * as Field from './shared.ts'
 const closed = <F extends TProperties>(title: string, fields: F, description?: string) =>
   Type.Object(fields, { additionalProperties: false, title, ...(description && { description }) })
 
+/** What an administrator may name. A reply also has what the kind says: as many rules again, and a use for each of its hosts. */
 const MAX_RULES = 256
 const MAX_USES = 16
 const MAX_PLACES = 16
 const MAX_SERVICES = 64
-const MAX_CA_LENGTH = 16_384
+const MAX_RULES_IN_REPLY = 2 * MAX_RULES
+const MAX_USES_IN_REPLY = 64 + MAX_USES
+const MAX_SERVICES_OF_PLACE = 2 * MAX_SERVICES
+/** As the configurations of backends take it. */
+const MAX_CA_LENGTH = 32_768
 
 const field = Type.Optional(
   Field.text('Which field of the credential; absent: its one value.', 'password', {
@@ -19,9 +24,9 @@ const field = Type.Optional(
 )
 const named = (description: string, example: string) =>
   Field.text(description, example, { minLength: 1, maxLength: 64 })
-const signingNames = (description: string) =>
+const signingNames = (description: string, maxItems = MAX_SERVICES_OF_PLACE) =>
   Type.Array(Field.text('A signing name of AWS.', 's3', { minLength: 1, maxLength: 64 }), {
-    maxItems: MAX_SERVICES,
+    maxItems,
     description,
   })
 const placed = <K extends string, F extends TProperties>(where: K, description: string, fields: F) =>
@@ -77,13 +82,16 @@ const rule = {
     Field.accepts({ minLength: 1, pattern: '^/' }),
   ),
   slashes: Type.Optional(Field.flag('`%2F` and `//` are permitted, as part of one segment.')),
+  caseless: Type.Optional(
+    Field.flag('Of `allow`: upper and lower case are the same upstream. A `deny` is always compared so.'),
+  ),
 }
 export const Rule = closed('UseRule', {
   ...rule,
   named: Type.Optional(Field.flag('An administrator named it: it is looked at before those of the kind.')),
 })
 const rulesOf = <S extends typeof Rule>(one: S, description: string) =>
-  Type.Array(one, { maxItems: MAX_RULES, description })
+  Type.Array(one, { maxItems: MAX_RULES_IN_REPLY, description })
 
 const name = named('Name of this use, among those of the backend.', 'api')
 const local = 'The upstream is on this machine or in its own network: permits loopback and private addresses.'
@@ -149,6 +157,7 @@ export const WithUses = Type.Optional(
 )
 export const Uses = Type.Optional(
   Type.Array(Use, {
+    maxItems: MAX_USES_IN_REPLY,
     description: 'Where and how it is used, if the request asked for `uses`; empty: its kind does not say.',
   }),
 )
@@ -191,7 +200,7 @@ export const UseRules = Type.Object(
       Type.Array(NamedRule, { maxItems: MAX_RULES, description: 'Refused, whatever permits it.' }),
     ),
     services: Type.Optional(
-      signingNames('Services of AWS that are permitted although the kind denies them.'),
+      signingNames('Services of AWS that are permitted although the kind denies them.', MAX_SERVICES),
     ),
   },
   {

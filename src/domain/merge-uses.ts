@@ -21,8 +21,9 @@ function markAll(use: HttpUse): HttpUse {
   return { ...use, allow: use.allow.map(mark), deny: use.deny.map(mark) }
 }
 
-function mark({ methods, path, slashes }: Rule): Rule {
-  return { methods, path, ...(slashes === undefined ? {} : { slashes }), named: true }
+/** `use` chose the uses of a rule, and is no part of it any more. */
+function mark({ use: _use, ...rule }: Rule & { readonly use?: string }): Rule {
+  return { ...rule, named: true }
 }
 
 function withRules(use: HttpUse, { allow = [], deny = [], services = [] }: UseRules): HttpUse {

@@ -1,5 +1,6 @@
 import { invalid } from './problems.ts'
 import type { HttpUse, Place, Rule, UseRules } from './use.ts'
+import { placeFault, ruleFault } from './use-rules.ts'
 
 /** What an administrator names, as it is sent: the schema has checked its types and lengths. */
 export interface SentUseRules {
@@ -24,6 +25,7 @@ export interface SentRule {
   readonly methods: readonly string[]
   readonly path: string
   readonly slashes?: boolean | undefined
+  readonly caseless?: boolean | undefined
   readonly use?: string | undefined
 }
 
@@ -71,10 +73,9 @@ function readUse(sent: SentUse, at: string): HttpUse {
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-/** RFC 9110 §5.6.2. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
-const METHOD = /^(\*|[A-Z][A-Z0-9_-]{0,31})$/
 const SERVICE = /^[a-z0-9][a-z0-9-]{0,62}$/
+/** Of one list: the administrator's `services` may come on top of it. */
+const MAX_SERVICES = 64
 const FIELD = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
@@ -112,18 +113,16 @@ function readOrigin(
   return origin
 }
 
-/** A proxy sets or removes these itself. */
-const OWN_HEADERS = new Set([
-  ...['connection', 'content-length', 'expect', 'forwarded', 'host', 'keep-alive', 'proxy-authenticate'],
-  ...['proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'via'],
-])
+function readPlace(sent: SentPlace, at: string): Place {
+  const place = placeOf(sent, at)
+  requireNone(placeFault(place), at)
+  return place
+}
 
-function readPlace(place: SentPlace, at: string): Place {
+function placeOf(place: SentPlace, at: string): Place {
   const field = place.field === undefined ? {} : { field: readField(place.field, `${at}.field`) }
   switch (place.in) {
     case 'header':
-      if (!TOKEN.test(place.name) || OWN_HEADERS.has(place.name.toLowerCase()))
-        throw invalid(`"${at}.name" is not the name of a header that may hold a secret.`)
       return { ...field, in: 'header', name: place.name.toLowerCase() }
     case 'query':
       return { ...field, in: 'query', name: readParameter(place.name, at) }
@@ -154,35 +153,24 @@ function readParameter(name: string, at: string): string {
 }
 
 function readServices(services: readonly string[], at: string): readonly string[] {
+  if (services.length > MAX_SERVICES) throw invalid(`"${at}" has at most ${MAX_SERVICES} services.`)
   if (services.every((one) => SERVICE.test(one))) return services
   throw invalid(`"${at}" has signing names of AWS, such as "s3".`)
 }
 
-function readRule(rule: SentRule, at: string): Rule & { readonly use?: string } {
-  const { methods, path, slashes, use } = rule
-  if (!methods.every((one) => METHOD.test(one)) || (methods.includes('*') && methods.length > 1))
-    throw invalid(`"${at}.methods" has methods in capitals, or "*" alone.`)
-  const fault = faultOfPattern(path)
-  if (fault !== undefined) throw invalid(`"${at}.path" ${fault}.`)
-  return {
-    methods,
-    path,
+function readRule(sent: SentRule, at: string): Rule & { readonly use?: string } {
+  const { slashes, caseless, use } = sent
+  const rule = {
+    methods: sent.methods,
+    path: sent.path,
     ...(slashes === undefined ? {} : { slashes }),
-    ...(use === undefined ? {} : { use: readName(use, `${at}.use`) }),
+    ...(caseless === undefined ? {} : { caseless }),
   }
+  requireNone(ruleFault(rule), at)
+  return { ...rule, ...(use === undefined ? {} : { use: readName(use, `${at}.use`) }) }
 }
 
-/** What is wrong with a pattern of a path, as the end of a sentence; undefined: nothing. */
-export function faultOfPattern(path: string): string | undefined {
-  if (!path.startsWith('/')) return 'does not begin with "/"'
-  // Decoded: `%2F` would never match, and the rest is no part of a path.
-  if (/[%?#\\]/.test(path)) return 'has "%", "?", "#" or a backslash; write it decoded, without a query'
-  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(path)) return 'has a control character'
-  const segments = path.slice(1).split('/')
-  if (segments.some((one) => one === '.' || one === '..')) return 'has a segment "." or ".."'
-  if (segments.slice(0, -1).includes('')) return 'has an empty segment'
-  const wild = segments.findIndex((one) => one.includes('**'))
-  if (wild >= 0 && (wild < segments.length - 1 || segments[wild] !== '**'))
-    return 'has "**" elsewhere than as its last segment'
-  return undefined
+/** A fault is `.path must …`. */
+function requireNone(fault: string | undefined, at: string): void {
+  if (fault !== undefined) throw invalid(`"${at}${fault.replace(' ', '" ')}.`)
 }

@@ -46,9 +46,9 @@ function readSegment(part: string, slashes: boolean): SegmentPattern | string {
   return rest.length > MOST_STARS ? `may have at most ${MOST_STARS} * in a segment` : [first, ...rest]
 }
 
+/** Invisible characters, such as those that turn the direction of writing, could show one rule and mean another. */
 function isPlainText(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  return text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
+  return text.isWellFormed() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
 }
 
 /** `segments` are decoded, as the pattern is. */

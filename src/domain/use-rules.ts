@@ -67,7 +67,7 @@ function originFault({ origin, local, places }: HttpUse): Fault {
   return signs ? undefined : '.origin may begin with *. only where every place is sigv4'
 }
 
-function placeFault(place: Place): Fault {
+export function placeFault(place: Place): Fault {
   switch (place.in) {
     case 'header':
       if (!TOKEN.test(place.name)) return '.name must be the name of a header'

@@ -2,6 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
 import type { IssuedCredential } from '../client/wire.ts'
+import { withDeadline } from '../domain/abort.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import type { DatabaseUse, Use } from '../domain/use.ts'
@@ -94,6 +95,8 @@ export interface Listeners {
 }
 
 const FLUSH_MS = 5_000
+/** A connection that does not close must not keep the record back. */
+const CLOSE_MS = 2_000
 const END_TRIES = 3
 
 /** All that a proxy is made of. */
@@ -102,6 +105,7 @@ interface Parts {
   readonly recorder: BatchRecorder
   readonly authority: Authority
   readonly traffic: Traffic
+  onMisuse(held: Held): void
 }
 
 /** Where one credential is reached. */
@@ -120,7 +124,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const closing: (() => Promise<unknown>)[] = [() => traffic.close()]
   const close = async () => {
     held.close()
-    await Promise.allSettled(closing.map((one) => one()))
+    await withDeadline(CLOSE_MS, () => Promise.allSettled(closing.map((one) => one()))).catch(() => {})
     await recorder.close(FLUSH_MS)
   }
   try {
@@ -129,9 +133,9 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     const ways: Ways[] = []
     for (const one of held.held) ways.push(await openWays(options, parts, one, closing))
     return {
-      credentials: ways.map((one) => credentialOf(parts.authority, options.settings, one)),
+      credentials: ways.map((one) => credentialOf(parts.authority, one)),
       leadTo: (env) => leadTo(options, parts, { ways, forward: forward.url }, env),
-      listeners: listenersOf(options.settings, ways, forward.url),
+      listeners: listenersOf(ways, forward.url),
       beaten: held.beaten,
       totals: recorder.totals,
       close,
@@ -155,6 +159,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
   })
   const { others, tunnel, idleMs, uids, listen } = options.settings
   const authority = createAuthority(now)
+  const onMisuse = misuseEnds(options, held)
   const traffic = createTraffic({
     ...{ authority, recorder, log, now, others, tunnel, idleMs, uids },
     held: () => held.held,
@@ -162,10 +167,17 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     resolver: createResolver(),
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
-    listen: { host: listen.host, names: isLoopbackAddress(listen.host) ? ['localhost'] : [] },
-    onMisuse: misuseEnds(options, held),
+    // By its address: `localhost` may lead to another's listener on ::1, and S3 clients put a bucket before a name.
+    listen: { host: listen.host, names: [] },
+    onMisuse,
   })
-  return { held, recorder, authority, traffic }
+  return { held, recorder, authority, traffic, onMisuse }
+}
+
+/** Of another address than that of loopback, as the child writes it. */
+function databaseHost({ listen: { host } }: ProxySettings): string | undefined {
+  if (isLoopbackAddress(host)) return undefined
+  return host
 }
 
 /** With `on_misuse: end_run` the first misused placeholder ends everything. */
@@ -192,7 +204,7 @@ function misuseEnds({ client, run, settings, log, onEnd }: ProxyOptions, held: H
 
 async function openWays(
   options: ProxyOptions,
-  { held, recorder, traffic }: Parts,
+  { held, recorder, traffic, onMisuse }: Parts,
   one: Holding,
   closing: (() => Promise<unknown>)[],
 ): Promise<Ways> {
@@ -204,12 +216,16 @@ async function openWays(
       continue
     }
     const { log, now, directory, server, settings } = options
+    const host = databaseHost(settings)
     const opened = await openDatabase({
       ...{ use, held: one, recorder, log, now, directory, peerUids: createPeerUids() },
       cuts: held.cuts,
       resolver: createResolver(),
       isLocal: server.isLocal,
       ...(settings.uids !== undefined && { uids: settings.uids }),
+      ...(host !== undefined && { host }),
+      all: () => held.held,
+      onMisuse,
     })
     closing.push(opened.close)
     databases.push({ use, opened })
@@ -217,16 +233,9 @@ async function openWays(
   return { held: one, sites, databases }
 }
 
-function credentialOf(
-  { certificate }: Authority,
-  { uids }: ProxySettings,
-  { held, sites, databases }: Ways,
-): PlaceholderCredential {
+function credentialOf({ certificate }: Authority, { held, sites, databases }: Ways): PlaceholderCredential {
   const { uses, placeholders, first } = held
-  const reached = databases.map(({ use, opened }) => {
-    const place = placeOf(opened, uids)
-    return { use, ...place, fields: { ...opened.fields, ...place } }
-  })
+  const reached = databases.map(({ use, opened: { host, port, fields } }) => ({ use, host, port, fields }))
   return placeholderCredential(first.credential, {
     uses,
     placeholders,
@@ -239,11 +248,6 @@ function credentialOf(
 /** Names only: what `NO_PROXY` has. */
 function hostOf(use: Use): string {
   return use.protocol === 'http' ? use.origin.replace(/^https?:\/\//, '').replace(/:\d+$/, '') : use.host
-}
-
-/** A socket is of no use to another user. */
-function placeOf({ host, port, tcpPort }: OpenedDatabase, uids: ProxySettings['uids']) {
-  return uids === undefined ? { host, port } : { host: '127.0.0.1', port: tcpPort }
 }
 
 async function leadTo(
@@ -263,18 +267,29 @@ async function leadTo(
   const bundle = await writeBundle(directory, authority.certificate, env)
   await chmod(bundle, mode)
   const hosts = ways.flatMap(({ held }) => held.uses.map(hostOf))
-  const first = { ...addresses, ...paths }
+  const first = { ...addresses, ...paths, ...databaseVariables(ways, env) }
   return { variables: { ...first, ...forwardVariables(forward, bundle, { ...env, ...first }, hosts) }, notes }
 }
 
-function listenersOf({ uids }: ProxySettings, ways: readonly Ways[], forward: string): Listeners {
+/** What clients of a database need besides: where a variable of it is delivered, the others that lead there. */
+function databaseVariables(ways: readonly Ways[], env: Env): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const { opened } of ways.flatMap(({ databases }) => databases)) {
+    const all = Object.entries(opened.variables)
+    if (!all.some(([name, value]) => env[name] === value)) continue
+    for (const [name, value] of all) if (env[name] === undefined) variables[name] ??= value
+  }
+  return variables
+}
+
+function listenersOf(ways: readonly Ways[], forward: string): Listeners {
   return {
     forward,
     sites: ways.flatMap(({ held, sites }) =>
       sites.map(({ use, url }) => ({ name: held.name, use: use.name, url })),
     ),
     databases: ways.flatMap(({ held, databases }) =>
-      databases.map(({ use, opened }) => ({ name: held.name, use: use.name, ...placeOf(opened, uids) })),
+      databases.map(({ use, opened: { host, port } }) => ({ name: held.name, use: use.name, host, port })),
     ),
   }
 }

@@ -101,7 +101,7 @@ describe.each(DIALECTS)('uses on %s', (dialect) => {
   test('have what an administrator names, which shows in the backend and is recorded', async () => {
     const rules = {
       uses: [{ ...OWN, ca: certificate() }],
-      allow: [{ methods: ['POST'], path: '/graphql', use: 'api' }],
+      allow: [{ methods: ['POST'], path: '/graphql', caseless: true, use: 'api' }],
     }
     const changed = await change(rules)
     expect(changed.body.uses).toEqual({ ...rules, uses: [{ ...rules.uses[0], local: false, deny: [] }] })
@@ -112,7 +112,10 @@ describe.each(DIALECTS)('uses on %s', (dialect) => {
     })
     const named = { ...rules.uses[0], local: false, deny: [], allow: [{ ...OWN.allow[0], named: true }] }
     expect((await issue({ uses: true })).body.uses).toEqual([
-      { ...wire, allow: [{ methods: ['POST'], path: '/graphql', named: true }, ...wire.allow] },
+      {
+        ...wire,
+        allow: [{ methods: ['POST'], path: '/graphql', caseless: true, named: true }, ...wire.allow],
+      },
       named,
     ])
     // What agents see of the backend itself does not have them.

@@ -17,8 +17,19 @@ export interface RgwUser {
 }
 
 /** A Ceph object gateway: a real STS, IAM and S3. */
+export interface RgwOptions {
+  /** PEM: listens with TLS, too. */
+  readonly certificate?: { readonly cert: string; readonly key: string }
+  /** Names by which clients call it, below which buckets are hosts. */
+  readonly names?: readonly string[]
+  /** What fits into it. */
+  readonly bytes?: number
+}
+
 export interface RgwServer {
   readonly endpoint: string
+  /** Of TLS; 0 where there is none. */
+  readonly tlsPort: number
   /** May administer roles and OIDC providers, and owns what it creates. */
   readonly root: RgwUser
   createUser(name: string): Promise<RgwUser>
@@ -33,13 +44,16 @@ const USER = {
 }
 
 /** A monitor, one OSD that keeps its data in memory, and the gateway, on free ports; some 15 seconds. */
-export async function startRgw(): Promise<RgwServer> {
+export async function startRgw(options: RgwOptions = {}): Promise<RgwServer> {
   const home = await mkdtemp(join(tmpdir(), 'mayfly-rgw-'))
   const [monitorPort, port] = [await freePort(), await freePort()]
+  const { certificate, names = [], bytes = 256 * 1024 * 1024 } = options
+  const tlsPort = certificate === undefined ? 0 : await freePort()
   for (const folder of ['mon', 'osd', 'rgw', 'run']) await mkdir(join(home, folder))
   const conf = join(home, 'ceph.conf')
   const fsid = crypto.randomUUID()
-  await writeFile(conf, configuration(home, fsid, monitorPort, port))
+  await writeFile(conf, configuration({ home, fsid, monitorPort, port, tlsPort, bytes }))
+  if (certificate !== undefined) await writeFile(join(home, 'tls.pem'), certificate.key + certificate.cert)
   const children: ChildProcess[] = []
   const run = async (program: string, ...args: string[]) =>
     (await execute(program, ['-c', conf, ...args], { timeout: 60_000 })).stdout
@@ -91,6 +105,12 @@ export async function startRgw(): Promise<RgwServer> {
     const login = ['--access-key', accessKeyId, '--secret', secretAccessKey]
     const caps = ['--caps', 'roles=*;oidc-provider=*;user-policy=*']
     await run('radosgw-admin', 'user', 'create', '--uid', 'root', '--display-name', 'root', ...login, ...caps)
+    if (names.length > 0) {
+      const file = join(home, 'zonegroup.json')
+      const group = JSON.parse(await run('radosgw-admin', 'zonegroup', 'get'))
+      await writeFile(file, JSON.stringify({ ...group, hostnames: names }))
+      await run('radosgw-admin', 'zonegroup', 'set', '--infile', file)
+    }
     gateway = await startGateway()
   } catch (error) {
     await stop()
@@ -98,6 +118,7 @@ export async function startRgw(): Promise<RgwServer> {
   }
   return {
     endpoint: `http://127.0.0.1:${port}`,
+    tlsPort,
     root: USER,
     async createUser(name) {
       const made = await run('radosgw-admin', 'user', 'create', '--uid', name, '--display-name', name)
@@ -131,7 +152,16 @@ async function answers(port: number): Promise<void> {
   }
 }
 
-const configuration = (home: string, fsid: string, monitorPort: number, port: number) => `[global]
+interface Settings {
+  readonly home: string
+  readonly fsid: string
+  readonly monitorPort: number
+  readonly port: number
+  readonly tlsPort: number
+  readonly bytes: number
+}
+
+const configuration = ({ home, fsid, monitorPort, port, tlsPort, bytes }: Settings) => `[global]
 fsid = ${fsid}
 mon host = v1:127.0.0.1:${monitorPort}
 mon initial members = a
@@ -149,7 +179,7 @@ osd pool default pg autoscale mode = off
 osd crush chooseleaf type = 0
 mon max pg per osd = 2000
 osd objectstore = memstore
-memstore device bytes = 268435456
+memstore device bytes = ${bytes}
 run dir = ${home}/run
 admin socket = ${home}/run/$name.asok
 log file = ${home}/$name.log
@@ -162,5 +192,5 @@ cluster addr = 127.0.0.1
 setuser match path = ${home}
 rgw sts key = abcdefghijklmnop
 rgw s3 auth use sts = true
-rgw frontends = beast endpoint=127.0.0.1:${port}
+rgw frontends = beast endpoint=127.0.0.1:${port}${tlsPort === 0 ? '' : ` ssl_endpoint=127.0.0.1:${tlsPort} ssl_certificate=${home}/tls.pem ssl_private_key=${home}/tls.pem`}
 `

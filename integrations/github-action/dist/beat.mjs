@@ -329,6 +329,7 @@ async function keepBeating(options, signal) {
 		since = stopwatch(now);
 		try {
 			await within$1(retryMs * TIMEOUT_SHARE, signal, (either) => runs.beat(id, { signal: either }));
+			options.beaten?.(since());
 			if (isReported) note(`mayfly: the server takes the heartbeats of ${id} again.`);
 			isReported = false;
 			sinceGood = since;
@@ -389,7 +390,7 @@ function unheard(id, error) {
 	return `the server has heard no heartbeat of ${id} for so long that its credentials may have ended. ${error instanceof DeadlineError ? "It does not answer in time." : failureOf(error).message} Retrying.`;
 }
 // src/client/events.ts
-const SILENT_MS = 45e3;
+const SILENT_MS$1 = 45e3;
 const FIRST_WAIT_MS$1 = 500;
 const LONGEST_WAIT_MS$1 = 3e4;
 const MOST_CHARACTERS = 1 << 20;
@@ -448,7 +449,7 @@ function remember(seen, id) {
 	if (seen.size > REMEMBERED) for (const oldest of seen) return seen.delete(oldest);
 	return true;
 }
-async function* readEvents(stream, silentMs = SILENT_MS) {
+async function* readEvents(stream, silentMs = SILENT_MS$1) {
 	let id = "";
 	let event = "";
 	let data = [];
@@ -482,7 +483,7 @@ async function* linesOf(stream, silentMs) {
 			const { value } = await within(silentMs, reader.read());
 			if (value === void 0) return;
 			rest += decoder.decode(value, { stream: true });
-			if (rest.length > MOST_CHARACTERS) throw unexpected$1("An event of the stream is too long.");
+			if (rest.length > MOST_CHARACTERS) throw unexpected$2("An event of the stream is too long.");
 			const lines = rest.split(/\r\n|\n|\r(?!$)/);
 			rest = lines.pop() ?? "";
 			yield* lines;
@@ -494,7 +495,7 @@ async function* linesOf(stream, silentMs) {
 async function within(ms, work) {
 	let timer;
 	const late = new Promise((_, reject) => {
-		timer = setTimeout(() => reject(unexpected$1("The stream has fallen silent.")), ms);
+		timer = setTimeout(() => reject(unexpected$2("The stream has fallen silent.")), ms);
 	});
 	try {
 		return await Promise.race([work, late]);
@@ -502,67 +503,11 @@ async function within(ms, work) {
 		clearTimeout(timer);
 	}
 }
-function unexpected$1(message) {
+function unexpected$2(message) {
 	return new MayflyError({
 		code: "unexpected_reply",
 		status: 0,
 		message
-	});
-}
-// src/client/paging.ts
-const MAX_PAGES = 1e4;
-const MAX_PAGE_ITEMS = 1e3;
-function pages(authorizer, route, query, options) {
-	return walk(authorizer, route, query, options, (reply) => ({
-		items: reply.body,
-		cursor: nextCursor(reply.header("link"))
-	}));
-}
-function entryPages(authorizer, query, options) {
-	return walk(authorizer, "GET /api/v1/audit", query, options, ({ body }) => ({
-		items: body?.entries,
-		cursor: body?.next_cursor ?? void 0
-	}));
-}
-async function* walk(authorizer, route, query, { limit, signal }, read) {
-	const cursors = new Set();
-	let cursor;
-	do {
-		const page = read(await authorizer.call({
-			method: "GET",
-			path: route.slice(4),
-			query: {
-				...query,
-				limit,
-				cursor
-			},
-			signal
-		}));
-		yield* listOf(page.items);
-		cursor = page.cursor;
-		if (cursor === void 0) return;
-		if (cursors.has(cursor) || cursors.size >= MAX_PAGES) throw endless();
-		cursors.add(cursor);
-	} while (true);
-}
-function endless() {
-	return new MayflyError({
-		code: "unexpected_reply",
-		status: 200,
-		message: "The listing does not end."
-	});
-}
-function nextCursor(link) {
-	const target = /<([^>]*)>\s*;[^,]*rel="?next"?/.exec(link ?? "")?.[1];
-	if (target === void 0) return void 0;
-	return new URL(target, "http://localhost").searchParams.get("cursor") ?? void 0;
-}
-function listOf(value) {
-	if (Array.isArray(value) && value.length <= MAX_PAGE_ITEMS) return value;
-	throw new MayflyError({
-		code: "unexpected_reply",
-		status: 200,
-		message: "The answer is not from a Mayfly server."
 	});
 }
 // src/client/transport.ts
@@ -759,10 +704,10 @@ function parse(reply) {
 	try {
 		return JSON.parse(reply.text);
 	} catch {
-		throw unexpected(reply);
+		throw unexpected$1(reply);
 	}
 }
-function unexpected(reply) {
+function unexpected$1(reply) {
 	return new MayflyError({
 		code: "unexpected_reply",
 		status: reply.status,
@@ -776,12 +721,12 @@ function errorOf(reply) {
 	try {
 		body = JSON.parse(reply.text);
 	} catch {
-		return unexpected(reply);
+		return unexpected$1(reply);
 	}
 	const { error, error_description } = body ?? {};
 	const code = typeof error === "string" ? error : error?.code;
 	const message = typeof error === "string" ? error_description ?? error : error?.message;
-	if (typeof code !== "string" || typeof message !== "string") return unexpected(reply);
+	if (typeof code !== "string" || typeof message !== "string") return unexpected$1(reply);
 	const reason = typeof error === "object" && typeof error.reason === "string" ? error.reason : void 0;
 	return new MayflyError({
 		code,
@@ -796,6 +741,66 @@ function errorOf(reply) {
 function retryAfterOf(reply) {
 	const text = reply.header("retry-after");
 	return text !== void 0 && /^\d{1,9}$/.test(text) ? Number(text) : void 0;
+}
+// src/client/paging.ts
+const MAX_PAGES = 1e4;
+const MAX_PAGE_ITEMS = 1e3;
+function pages(authorizer, route, query, options, id) {
+	return walk(authorizer, pathOf(route, id), query, options, (reply) => ({
+		items: reply.body,
+		cursor: nextCursor(reply.header("link"))
+	}));
+}
+function entryPages(authorizer, query, options) {
+	return walk(authorizer, pathOf("GET /api/v1/audit"), query, options, ({ body }) => ({
+		items: body?.entries,
+		cursor: body?.next_cursor ?? void 0
+	}));
+}
+function pathOf(route, id) {
+	const path = route.slice(4);
+	return id === void 0 ? path : path.replace(/:\w+/, () => pathPart(id));
+}
+async function* walk(authorizer, path, query, { limit, signal }, read) {
+	const cursors = new Set();
+	let cursor;
+	do {
+		const page = read(await authorizer.call({
+			method: "GET",
+			path,
+			query: {
+				...query,
+				limit,
+				cursor
+			},
+			signal
+		}));
+		yield* listOf(page.items);
+		cursor = page.cursor;
+		if (cursor === void 0) return;
+		if (cursors.has(cursor) || cursors.size >= MAX_PAGES) throw endless();
+		cursors.add(cursor);
+	} while (true);
+}
+function endless() {
+	return new MayflyError({
+		code: "unexpected_reply",
+		status: 200,
+		message: "The listing does not end."
+	});
+}
+function nextCursor(link) {
+	const target = /<([^>]*)>\s*;[^,]*rel="?next"?/.exec(link ?? "")?.[1];
+	if (target === void 0) return void 0;
+	return new URL(target, "http://localhost").searchParams.get("cursor") ?? void 0;
+}
+function listOf(value) {
+	if (Array.isArray(value) && value.length <= MAX_PAGE_ITEMS) return value;
+	throw new MayflyError({
+		code: "unexpected_reply",
+		status: 200,
+		message: "The answer is not from a Mayfly server."
+	});
 }
 // src/client/routes.ts
 function requestThrough({ call }) {
@@ -854,6 +859,45 @@ function createPeople(authorizer) {
 		})
 	};
 }
+// src/client/run-events.ts
+const SILENT_MS = 15e3;
+async function* followRun(authorizer, id, { signal, silentMs = SILENT_MS } = {}) {
+	const headers = { accept: "text/event-stream" };
+	const path = `/v1/runs/${pathPart(id)}/events`;
+	const { body } = await authorizer.stream({
+		method: "GET",
+		path,
+		headers,
+		signal
+	});
+	try {
+		for await (const { event, data } of readEvents(body, silentMs)) {
+			if (event === "alive") yield {
+				kind: "alive",
+				...JSON.parse(data)
+			};
+			if (event !== "state") continue;
+			const state = JSON.parse(data);
+			yield {
+				kind: "state",
+				...state
+			};
+			if (state.run.state === "ended") return;
+		}
+	} catch (error) {
+		signal?.throwIfAborted();
+		if (error instanceof MayflyError || error instanceof UnreachableError) throw error;
+		throw unexpected("The stream of the run broke.", error);
+	}
+	throw unexpected("The stream of the run ended before the run.");
+}
+function unexpected(message, cause) {
+	return Object.assign(new MayflyError({
+		code: "unexpected_reply",
+		status: 0,
+		message
+	}), { cause });
+}
 // src/client/runs.ts
 function runCalls(authorizer) {
 	const request = requestThrough(authorizer);
@@ -876,7 +920,15 @@ function runCalls(authorizer) {
 			id,
 			...options
 		}),
-		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/runs", filter, page)
+		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/runs", filter, page),
+		events: (id, options = {}) => followRun(authorizer, id, options),
+		record: (id, body, options = {}) => request("POST /v1/runs/:id/requests", {
+			id,
+			body,
+			retry: "always",
+			...options
+		}),
+		requests: (id, filter = {}, page = {}) => pages(authorizer, "GET /v1/runs/:id/requests", filter, page, id)
 	};
 }
 function anyRunCalls(authorizer) {
@@ -890,7 +942,8 @@ function anyRunCalls(authorizer) {
 			id,
 			...options
 		}),
-		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/admin/runs", filter, page)
+		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/admin/runs", filter, page),
+		requests: (id, filter = {}, page = {}) => pages(authorizer, "GET /v1/admin/runs/:id/requests", filter, page, id)
 	};
 }
 // src/client/admin.ts

@@ -200,19 +200,6 @@ function findField(credential, name) {
 	const plain = PLAIN_FIELDS.find((one) => one === (SYNONYMS[name] ?? name));
 	return plain === void 0 ? void 0 : credential[plain];
 }
-const CONNECTION = new Set([
-	"host",
-	"hostname",
-	"port",
-	"database",
-	"schema",
-	"region",
-	"sslmode"
-]);
-const NAMES = new Set(["user", "username"]);
-function isOpenField(name) {
-	return CONNECTION.has(name) || NAMES.has(name);
-}
 // src/cli/session/held-credential.ts
 function requireToken(issued) {
 	const { token } = issued;
@@ -248,6 +235,20 @@ function parseDuration(text) {
 // src/domain/network/loopback.ts
 function isLoopbackHost(hostname) {
 	return /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/i.test(hostname);
+}
+// src/domain/open-fields.ts
+const CONNECTION = new Set([
+	"host",
+	"hostname",
+	"port",
+	"database",
+	"schema",
+	"region",
+	"sslmode"
+]);
+const NAMES = new Set(["user", "username"]);
+function isOpenField(name) {
+	return CONNECTION.has(name) || NAMES.has(name);
 }
 // src/client/errors.ts
 var MayflyError = class extends Error {
@@ -369,7 +370,7 @@ function pause(ms, signal) {
 	}), signal).finally(() => clearTimeout(timer));
 }
 // src/client/events.ts
-const SILENT_MS = 45e3;
+const SILENT_MS$1 = 45e3;
 const FIRST_WAIT_MS$1 = 500;
 const LONGEST_WAIT_MS$1 = 3e4;
 const MOST_CHARACTERS = 1 << 20;
@@ -428,7 +429,7 @@ function remember(seen, id) {
 	if (seen.size > REMEMBERED) for (const oldest of seen) return seen.delete(oldest);
 	return true;
 }
-async function* readEvents(stream, silentMs = SILENT_MS) {
+async function* readEvents(stream, silentMs = SILENT_MS$1) {
 	let id = "";
 	let event = "";
 	let data = [];
@@ -462,7 +463,7 @@ async function* linesOf(stream, silentMs) {
 			const { value } = await within(silentMs, reader.read());
 			if (value === void 0) return;
 			rest += decoder.decode(value, { stream: true });
-			if (rest.length > MOST_CHARACTERS) throw unexpected$1("An event of the stream is too long.");
+			if (rest.length > MOST_CHARACTERS) throw unexpected$2("An event of the stream is too long.");
 			const lines = rest.split(/\r\n|\n|\r(?!$)/);
 			rest = lines.pop() ?? "";
 			yield* lines;
@@ -474,7 +475,7 @@ async function* linesOf(stream, silentMs) {
 async function within(ms, work) {
 	let timer;
 	const late = new Promise((_, reject) => {
-		timer = setTimeout(() => reject(unexpected$1("The stream has fallen silent.")), ms);
+		timer = setTimeout(() => reject(unexpected$2("The stream has fallen silent.")), ms);
 	});
 	try {
 		return await Promise.race([work, late]);
@@ -482,67 +483,11 @@ async function within(ms, work) {
 		clearTimeout(timer);
 	}
 }
-function unexpected$1(message) {
+function unexpected$2(message) {
 	return new MayflyError({
 		code: "unexpected_reply",
 		status: 0,
 		message
-	});
-}
-// src/client/paging.ts
-const MAX_PAGES = 1e4;
-const MAX_PAGE_ITEMS = 1e3;
-function pages(authorizer, route, query, options) {
-	return walk(authorizer, route, query, options, (reply) => ({
-		items: reply.body,
-		cursor: nextCursor(reply.header("link"))
-	}));
-}
-function entryPages(authorizer, query, options) {
-	return walk(authorizer, "GET /api/v1/audit", query, options, ({ body }) => ({
-		items: body?.entries,
-		cursor: body?.next_cursor ?? void 0
-	}));
-}
-async function* walk(authorizer, route, query, { limit, signal }, read) {
-	const cursors = new Set();
-	let cursor;
-	do {
-		const page = read(await authorizer.call({
-			method: "GET",
-			path: route.slice(4),
-			query: {
-				...query,
-				limit,
-				cursor
-			},
-			signal
-		}));
-		yield* listOf(page.items);
-		cursor = page.cursor;
-		if (cursor === void 0) return;
-		if (cursors.has(cursor) || cursors.size >= MAX_PAGES) throw endless();
-		cursors.add(cursor);
-	} while (true);
-}
-function endless() {
-	return new MayflyError({
-		code: "unexpected_reply",
-		status: 200,
-		message: "The listing does not end."
-	});
-}
-function nextCursor(link) {
-	const target = /<([^>]*)>\s*;[^,]*rel="?next"?/.exec(link ?? "")?.[1];
-	if (target === void 0) return void 0;
-	return new URL(target, "http://localhost").searchParams.get("cursor") ?? void 0;
-}
-function listOf(value) {
-	if (Array.isArray(value) && value.length <= MAX_PAGE_ITEMS) return value;
-	throw new MayflyError({
-		code: "unexpected_reply",
-		status: 200,
-		message: "The answer is not from a Mayfly server."
 	});
 }
 // src/client/transport.ts
@@ -739,10 +684,10 @@ function parse(reply) {
 	try {
 		return JSON.parse(reply.text);
 	} catch {
-		throw unexpected(reply);
+		throw unexpected$1(reply);
 	}
 }
-function unexpected(reply) {
+function unexpected$1(reply) {
 	return new MayflyError({
 		code: "unexpected_reply",
 		status: reply.status,
@@ -756,12 +701,12 @@ function errorOf(reply) {
 	try {
 		body = JSON.parse(reply.text);
 	} catch {
-		return unexpected(reply);
+		return unexpected$1(reply);
 	}
 	const { error, error_description } = body ?? {};
 	const code = typeof error === "string" ? error : error?.code;
 	const message = typeof error === "string" ? error_description ?? error : error?.message;
-	if (typeof code !== "string" || typeof message !== "string") return unexpected(reply);
+	if (typeof code !== "string" || typeof message !== "string") return unexpected$1(reply);
 	const reason = typeof error === "object" && typeof error.reason === "string" ? error.reason : void 0;
 	return new MayflyError({
 		code,
@@ -776,6 +721,66 @@ function errorOf(reply) {
 function retryAfterOf(reply) {
 	const text = reply.header("retry-after");
 	return text !== void 0 && /^\d{1,9}$/.test(text) ? Number(text) : void 0;
+}
+// src/client/paging.ts
+const MAX_PAGES = 1e4;
+const MAX_PAGE_ITEMS = 1e3;
+function pages(authorizer, route, query, options, id) {
+	return walk(authorizer, pathOf(route, id), query, options, (reply) => ({
+		items: reply.body,
+		cursor: nextCursor(reply.header("link"))
+	}));
+}
+function entryPages(authorizer, query, options) {
+	return walk(authorizer, pathOf("GET /api/v1/audit"), query, options, ({ body }) => ({
+		items: body?.entries,
+		cursor: body?.next_cursor ?? void 0
+	}));
+}
+function pathOf(route, id) {
+	const path = route.slice(4);
+	return id === void 0 ? path : path.replace(/:\w+/, () => pathPart(id));
+}
+async function* walk(authorizer, path, query, { limit, signal }, read) {
+	const cursors = new Set();
+	let cursor;
+	do {
+		const page = read(await authorizer.call({
+			method: "GET",
+			path,
+			query: {
+				...query,
+				limit,
+				cursor
+			},
+			signal
+		}));
+		yield* listOf(page.items);
+		cursor = page.cursor;
+		if (cursor === void 0) return;
+		if (cursors.has(cursor) || cursors.size >= MAX_PAGES) throw endless();
+		cursors.add(cursor);
+	} while (true);
+}
+function endless() {
+	return new MayflyError({
+		code: "unexpected_reply",
+		status: 200,
+		message: "The listing does not end."
+	});
+}
+function nextCursor(link) {
+	const target = /<([^>]*)>\s*;[^,]*rel="?next"?/.exec(link ?? "")?.[1];
+	if (target === void 0) return void 0;
+	return new URL(target, "http://localhost").searchParams.get("cursor") ?? void 0;
+}
+function listOf(value) {
+	if (Array.isArray(value) && value.length <= MAX_PAGE_ITEMS) return value;
+	throw new MayflyError({
+		code: "unexpected_reply",
+		status: 200,
+		message: "The answer is not from a Mayfly server."
+	});
 }
 // src/client/routes.ts
 function requestThrough({ call }) {
@@ -834,6 +839,45 @@ function createPeople(authorizer) {
 		})
 	};
 }
+// src/client/run-events.ts
+const SILENT_MS = 15e3;
+async function* followRun(authorizer, id, { signal, silentMs = SILENT_MS } = {}) {
+	const headers = { accept: "text/event-stream" };
+	const path = `/v1/runs/${pathPart(id)}/events`;
+	const { body } = await authorizer.stream({
+		method: "GET",
+		path,
+		headers,
+		signal
+	});
+	try {
+		for await (const { event, data } of readEvents(body, silentMs)) {
+			if (event === "alive") yield {
+				kind: "alive",
+				...JSON.parse(data)
+			};
+			if (event !== "state") continue;
+			const state = JSON.parse(data);
+			yield {
+				kind: "state",
+				...state
+			};
+			if (state.run.state === "ended") return;
+		}
+	} catch (error) {
+		signal?.throwIfAborted();
+		if (error instanceof MayflyError || error instanceof UnreachableError) throw error;
+		throw unexpected("The stream of the run broke.", error);
+	}
+	throw unexpected("The stream of the run ended before the run.");
+}
+function unexpected(message, cause) {
+	return Object.assign(new MayflyError({
+		code: "unexpected_reply",
+		status: 0,
+		message
+	}), { cause });
+}
 // src/client/runs.ts
 function runCalls(authorizer) {
 	const request = requestThrough(authorizer);
@@ -856,7 +900,15 @@ function runCalls(authorizer) {
 			id,
 			...options
 		}),
-		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/runs", filter, page)
+		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/runs", filter, page),
+		events: (id, options = {}) => followRun(authorizer, id, options),
+		record: (id, body, options = {}) => request("POST /v1/runs/:id/requests", {
+			id,
+			body,
+			retry: "always",
+			...options
+		}),
+		requests: (id, filter = {}, page = {}) => pages(authorizer, "GET /v1/runs/:id/requests", filter, page, id)
 	};
 }
 function anyRunCalls(authorizer) {
@@ -870,7 +922,8 @@ function anyRunCalls(authorizer) {
 			id,
 			...options
 		}),
-		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/admin/runs", filter, page)
+		list: (filter = {}, page = {}) => pages(authorizer, "GET /v1/admin/runs", filter, page),
+		requests: (id, filter = {}, page = {}) => pages(authorizer, "GET /v1/admin/runs/:id/requests", filter, page, id)
 	};
 }
 // src/client/admin.ts

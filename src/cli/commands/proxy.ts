@@ -1,4 +1,5 @@
 import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
+import { isLoopbackAddress } from '../../domain/network/loopback.ts'
 import type { ProxySettings } from '../../proxy/types.ts'
 import { readDuration } from '../frame/duration.ts'
 import { usage } from '../frame/failure.ts'
@@ -69,9 +70,15 @@ async function readWish(context: Context, options: ValuesOf<typeof OPTIONS>): Pr
   const beats = heartbeat ?? ofFile?.heartbeat
   if (run !== undefined && [heartbeat, purpose].some((one) => one !== undefined))
     throw usage('--heartbeat and --purpose are for a run of its own.', 'Leave them out with --run.')
+  const settings = settingsOf(ofFile?.wish, await wishOfFlags(options), wishOfOwnFlags(options))
+  if (!isLoopbackAddress(settings.listen.host) && settings.uids !== 'any')
+    throw usage(
+      'Whose a connection from elsewhere is cannot be told.',
+      'Listen on 127.0.0.1, or, where a container or pod is the border, add --uid any.',
+    )
   return {
     requested,
-    settings: settingsOf(ofFile?.wish, await wishOfFlags(options), wishOfOwnFlags(options)),
+    settings,
     envFile: writeEnv ?? ofFile?.envFile,
     run,
     wish: { heartbeat: beats, purpose: purpose ?? ofFile?.purpose, onEnd: 'SIGTERM', isVerbose: false },

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { pause } from '../../client/abort.ts'
+import { unlessAborted } from '../../domain/abort.ts'
 import type { RunningProxy } from '../../proxy/start-proxy.ts'
 import { type Failure, failureOf } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -34,12 +35,14 @@ export const verb = defineVerb({
       await pipe.channel.end()
     } finally {
       release()
+      // Everything is recorded and said; what is still open is of no use, and Node might wait for it for ever.
+      process.exit()
     }
   },
 })
 
 type Start = Extract<ToProxy, { readonly start: unknown }>['start']
-type Order = Exclude<ToProxy, { readonly start: unknown }>
+type Order = Exclude<ToProxy, { readonly start: unknown } | { readonly end: true }>
 
 interface Pipe {
   readonly channel: Channel<FromProxy>
@@ -47,39 +50,41 @@ interface Pipe {
   readonly start: Promise<Start | undefined>
   /** Everything that comes after it. */
   onOrder(handle: (order: Order) => void): void
-  readonly closed: Promise<'closed'>
+  /** It was told to end, or the other end has gone. */
+  readonly over: Promise<'told' | 'gone'>
 }
 
 function listen(): Pipe {
   const start = Promise.withResolvers<Start | undefined>()
-  const closed = Promise.withResolvers<'closed'>()
+  const over = Promise.withResolvers<'told' | 'gone'>()
   const early: Order[] = []
   let handle = (order: Order): void => void early.push(order)
   const channel = openChannel<FromProxy, ToProxy>(new Socket({ fd: PIPE }), {
     onMessage: (message) => {
       if ('start' in message) start.resolve(message.start)
+      else if ('end' in message) over.resolve('told')
       else handle(message)
     },
     onClose: () => {
       start.resolve(undefined)
-      closed.resolve('closed')
+      over.resolve('gone')
     },
   })
   const onOrder: Pipe['onOrder'] = (next) => {
     handle = next
     for (const order of early.splice(0)) next(order)
   }
-  return { channel, start: start.promise, onOrder, closed: closed.promise }
+  return { channel, start: start.promise, onOrder, over: over.promise }
 }
 
-async function serve(context: Context, session: Session, start: Start, { channel, onOrder, closed }: Pipe) {
+async function serve(context: Context, session: Session, start: Start, { channel, onOrder, over }: Pipe) {
   const { run, requests, settings, directory } = start
   const [{ startProxy }, server] = await Promise.all([
     import('../../proxy/start-proxy.ts'),
     serverOfProxy(session),
   ])
   const ids: string[] = []
-  const proxy = await startProxy({
+  const starting = startProxy({
     ...{ requests, settings, directory, server },
     client: session.client,
     run: { id: run.id, heartbeatMs: run.heartbeatMs, beats: run.isOwn },
@@ -91,19 +96,25 @@ async function serve(context: Context, session: Session, start: Start, { channel
     },
     onEnd: (ended) => channel.send({ ended }),
   })
-  proxy.beaten(run.beatenAgoMs)
-  channel.send({ started: proxy.credentials })
-  const ended = new Promise<'told'>((resolve) => {
+  const givenUp = new AbortController()
+  void over.then(() => givenUp.abort(new Error('given up')))
+  // The end of the run ends what is issued late; without one of our own, everything must be known that is to be revoked.
+  const signal = run.isOwn ? givenUp.signal : undefined
+  const proxy = await unlessAborted(starting, signal, (late) => late.close()).catch((error: unknown) => {
+    if (!givenUp.signal.aborted) throw error
+  })
+  if (proxy !== undefined) {
+    proxy.beaten(run.beatenAgoMs)
+    channel.send({ started: proxy.credentials })
     onOrder((order) => {
       if ('beaten' in order) proxy.beaten(order.beaten)
-      else if ('end' in order) resolve('told')
       else void lead(proxy, order.env, channel)
     })
-  })
-  const how = await Promise.race([ended, closed])
-  await proxy.close()
-  if (how === 'closed') await endAlone(session, start, ids)
-  channel.send({ closed: proxy.totals() })
+  }
+  const how = await over
+  await proxy?.close()
+  if (how === 'gone') await endAlone(session, start, ids)
+  if (proxy !== undefined) channel.send({ closed: proxy.totals() })
   await channel.end()
 }
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import { CliError, EXIT, type ExitCode, type Failure } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
@@ -90,13 +90,17 @@ export function startProxyProcess(context: Context, options: ProxyProcessOptions
       isClosing = true
       channel.send({ end: true })
       const timer = setTimeout(() => child.kill('SIGKILL'), CLOSE_MS)
+      child.once('exit', () => clearTimeout(timer))
+      if (hasEnded(child)) clearTimeout(timer)
       const totals = await closed.promise
-      clearTimeout(timer)
       await channel.end()
       return totals
     },
   }
 }
+
+const hasEnded = ({ pid, exitCode, signalCode }: ChildProcess) =>
+  pid === undefined || exitCode !== null || signalCode !== null
 
 function lost(): CliError {
   return new CliError('proxy_lost', 'The proxy has ended before the command.', {

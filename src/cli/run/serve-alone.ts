@@ -12,6 +12,7 @@ import { openAgentSession, type Session } from '../session/open.ts'
 import { environmentText, openProxyPlace, type ProxyPlace } from './environment-file.ts'
 import { describeEnd, type RunEnd } from './heartbeat.ts'
 import { type IssuedCredentials, trackIssued } from './issued-credentials.ts'
+import { leaveSoon } from './leave-soon.ts'
 import { noRuns, type OpenOptions, type OpenRun, openRun, type RunWish, runOfLogin } from './open-run.ts'
 import { deliverAll } from './prepare.ts'
 import { asIssuance } from './proxied.ts'
@@ -46,6 +47,7 @@ export async function serveAlone(context: Context, alone: ProxyAlone): Promise<n
     throw inWords(error)
   } finally {
     release()
+    leaveSoon()
   }
 }
 
@@ -137,7 +139,10 @@ async function serve(
     onEnd: over.resolve,
   })
   // A signal does not wait for an upstream that is slow: the end of the run ends what it issues.
-  const proxy = await unlessAborted(starting, signal, (late) => late.close())
+  const proxy = await unlessAborted(starting, signal, (late) => late.close()).catch((error: unknown) => {
+    if (!hasEnded(error)) throw error
+  })
+  if (proxy === undefined) return exitCodeOf(id, await over.promise, note)
   open?.onBeaten(proxy.beaten)
   if (open !== undefined) proxy.beaten(open.sinceBeat())
   try {
@@ -150,6 +155,10 @@ async function serve(
     note(`mayfly: ${requests} requests, ${refused} refused, ${redacted} masked.`)
   }
 }
+
+/** The run, before anything was served. */
+const hasEnded = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'ProxyFailure' && 'code' in error && error.code === 'run_ended'
 
 /** Delivers the placeholders, and says that everything listens. */
 async function announce(

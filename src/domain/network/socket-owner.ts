@@ -5,10 +5,16 @@ import { type Ends, exactListenerUids, listenerUids, peerUid } from './socket-ta
 /** Returns the text of a file below `/proc`, or an empty one. */
 export type ReadTable = (path: string) => Promise<string>
 
+/** On a busy machine two are not enough. */
+const MOST_TRIES = 5
+
 /** The uid of the other end of a loopback connection, once a process has it. */
 export async function findPeerUid(socket: Ends, read: ReadTable): Promise<number | undefined> {
   // Sockets that come and go move rows while the kernel lists them, which can hide one that has been there all along.
-  return (await findPeerOnce(socket, read)) ?? (await findPeerOnce(socket, read))
+  for (let tries = 1; ; tries += 1) {
+    const uid = await findPeerOnce(socket, read)
+    if (uid !== undefined || tries === MOST_TRIES) return uid
+  }
 }
 
 async function findPeerOnce(socket: Ends, read: ReadTable): Promise<number | undefined> {

@@ -94,6 +94,32 @@ describe('schemas', () => {
     expect(reply.statusCode).toBe(400)
   })
 
+  const place = (name: string) =>
+    Type.Object({ in: Type.Literal(name), [name]: Type.String() }, { additionalProperties: false })
+  const rules = Type.Object(
+    {
+      path: Type.Optional(Type.String({ pattern: '^/' })),
+      place: Type.Optional(Type.Union([place('a'), place('b')])),
+    },
+    { additionalProperties: false },
+  )
+  it.each([
+    [{ SECRET: 1 }, '"rules" in the body has an unknown field; its fields are path, place.'],
+    [{ path: 'SECRET' }, '"rules.path" in the body does not have the required form.'],
+    [{ place: { in: 'SECRET' } }, '"rules.place" in the body does not match any accepted form.'],
+    [[], '"rules" in the body does not match any accepted form.'],
+    ['SECRET', '"rules" in the body does not match any accepted form.'],
+  ])('say what is wrong of that branch of a union for which %j was meant', async (sent, message) => {
+    const { server } = build()
+    const body = Type.Object({ rules: Type.Union([rules, Type.Null()]) })
+    server.post('/x', { schema: { body } }, (request) => request.body)
+    const reply = await server.inject({ method: 'POST', url: '/x', payload: { rules: sent } })
+    expect([reply.statusCode, reply.json().error.message]).toEqual([400, message])
+    expect((await server.inject({ method: 'POST', url: '/x', payload: { rules: null } })).statusCode).toBe(
+      200,
+    )
+  })
+
   it('give a handler what was sent', async () => {
     expect((await post({ n: 1, tags: ['a'], kind: 'b', metadata: { x: 'y' } })).json()).toEqual({
       n: 1,

@@ -140,13 +140,31 @@ const PARTS: Readonly<Record<string, string>> = { querystring: 'query', params: 
 
 /** Turns Ajv's errors into one message that names the field and contains no input of the caller. */
 export function describeErrors(errors: readonly ErrorObject[], part: string): Problem {
-  // A union reports each branch first and itself last.
-  const error = errors.at(-1)
+  const error = meantError(errors)
   const where = PARTS[part] ?? part
   if (error === undefined) return invalid(`The ${where} is not valid.`)
   const field = shownPath(error).join('.')
   const subject = field === '' ? `The ${where}` : `"${field}" in the ${where}`
   return invalid(`${subject} ${describeKeyword(error)}.`)
+}
+
+/**
+ * A union reports each branch first and itself last. If all branches but one want another type (`null`, say), the value was meant for
+ * that one, and what it lacks there says more.
+ */
+function meantError(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const union = errors.at(-1)
+  if (union?.keyword !== 'anyOf') return union
+  const branches = new Map<string, ErrorObject[]>()
+  for (const error of errors.slice(0, -1)) {
+    if (!error.schemaPath.startsWith(`${union.schemaPath}/`)) continue
+    const branch = error.schemaPath.slice(union.schemaPath.length + 1).split('/')[0] ?? ''
+    branches.set(branch, [...(branches.get(branch) ?? []), error])
+  }
+  const isOther = ({ keyword, instancePath }: ErrorObject) =>
+    (keyword === 'type' || keyword === 'const') && instancePath === union.instancePath
+  const [meant, ...more] = [...branches.values()].filter((branch) => !branch.some(isOther))
+  return meant === undefined || more.length > 0 ? union : meantError(meant)
 }
 
 function describeKeyword(error: ErrorObject): string {

@@ -26,7 +26,7 @@ const WORKED_MS = 2_000
 
 /**
  * Follows the events of a run over as many connections as it takes, until the run has ended or the signal aborts. Resolves with the
- * first state; rejects where the first connection fails.
+ * first state; rejects where the first connection fails, or the run has ended before.
  */
 export function followRun(options: FollowRunOptions, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export function followRun(options: FollowRunOptions, signal: AbortSignal): Promi
             hasBegun = true
             resolve()
           })
-          if (isOver) return
+          if (isOver) return hasBegun ? undefined : reject(hasEnded())
         } catch (error) {
           if (signal.aborted) return
           if (!hasBegun) return reject(asFailure(error))
@@ -88,6 +88,14 @@ async function followOnce(
 
 const isFinal = (error: unknown, statuses: readonly number[]) =>
   error instanceof MayflyError && statuses.includes(error.status)
+
+function hasEnded(): ProxyFailure {
+  return new ProxyFailure(
+    'run_ended',
+    'The run has ended.',
+    'Nothing is served for it any more; begin another.',
+  )
+}
 
 function asFailure(error: unknown): unknown {
   if (!isFinal(error, [404])) return error

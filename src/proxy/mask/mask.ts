@@ -50,13 +50,19 @@ function maskWith(needles: Needles<Form>): Mask {
   const open = () => openBody(needles, hit)
   return {
     header,
-    headers: (raw) => raw.map((text, index) => (index % 2 === 0 ? text : header(text))),
+    headers: (raw) =>
+      // Nearly always there is nothing to mask, which one search tells of all together.
+      isIn(needles, raw) ? raw.map((text, index) => (index % 2 === 0 ? text : header(text))) : [...raw],
     open,
     stream: () => streamOf(open()),
     get count() {
       return count
     },
   }
+}
+
+function isIn(needles: Needles<Form>, texts: readonly string[]): boolean {
+  return needles.find(Buffer.from(texts.join('\n'), 'latin1'), 0) !== undefined
 }
 
 function streamOf(body: BodyMask): Transform {

@@ -33,11 +33,14 @@ export interface BatchRecorder extends Recorder {
 }
 
 const EVERY_MS = 500
+/** A batch that is worth its request, where the time has not come. */
+const MANY_LINES = MAX_LINES / 2
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 5_000
 const TRY_MS = 10_000
 /** Lines that wait for the server: some 20 MB. */
 const MOST_LINES = 50_000
+const TOO_LATE = 'the server did not take them in time.'
 /** Older lines than that must not wait: the server is away, or takes less than is done. */
 const LONGEST_WAIT_MS = 15_000
 
@@ -56,38 +59,29 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
     if (!isReported) log.warn(`requests could not be recorded: ${why}`)
     isReported = true
   }
-  const sendOne = async (requests: RequestBatch['requests']): Promise<void> => {
-    const batch = newBatchId()
-    for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
-      try {
-        const signal = AbortSignal.any([over.signal, AbortSignal.timeout(TRY_MS)])
-        return await runs.record(run, { batch, requests }, { signal })
-      } catch (error) {
-        over.signal.throwIfAborted()
-        if (isFinal(error)) return lose(requests.length, error.message)
-        const least = error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
-        await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over.signal)
-      }
-    }
-  }
-  const sendAll = async (): Promise<void> => {
-    while (waiting.length > 0) {
+  /** What waits now, and not what comes meanwhile: under load that would be a batch of a few lines after each reply. */
+  const sendDue = async (all: boolean): Promise<void> => {
+    for (let due = waiting.length; due > 0 && (all || due >= MANY_LINES) && !over.signal.aborted; ) {
       const { batch, rest } = takeBatch(waiting)
       waiting = rest
-      await sendOne(batch)
+      due -= batch.length
+      await deliver({ runs, run, over: over.signal, lose }, batch)
       oldestSince = waiting.length === 0 ? undefined : monotonic()
     }
   }
-  const send = (): Promise<void> => {
+  const send = (all: boolean): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    sending ??= sendAll()
-      // The signal ended it.
-      .catch(() => {})
-      .finally(() => {
-        sending = undefined
-      })
+    sending ??= sendDue(all).finally(() => {
+      sending = undefined
+      sendSoon()
+    })
     return sending
+  }
+  const sendSoon = () => {
+    if (sending !== undefined || waiting.length === 0 || over.signal.aborted) return
+    if (waiting.length >= MAX_LINES) void send(false)
+    else timer ??= setTimeout(() => void send(true), EVERY_MS)
   }
   return {
     record: (line: RequestLine) => {
@@ -99,8 +93,7 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
         return lose(1, 'the server does not take them.')
       waiting.push(lineOnWire(line))
       oldestSince ??= monotonic()
-      if (waiting.length >= MAX_LINES) void send()
-      else if (sending === undefined) timer ??= setTimeout(send, EVERY_MS)
+      sendSoon()
     },
     totals: () => ({ ...count }),
     whyBehind: () =>
@@ -109,13 +102,39 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
         : undefined,
     close: async (withinMs) => {
       const late = setTimeout(() => over.abort(new Error('too late')), withinMs)
-      await send()
-      // What came while the last batch was on its way.
-      await send()
+      // Again for what came while the last batch was on its way.
+      do await send(true)
+      while (waiting.length > 0 && !over.signal.aborted)
       clearTimeout(late)
+      clearTimeout(timer)
       over.abort(new Error('closed'))
-      if (waiting.length > 0) lose(waiting.length, 'the server did not take them in time.')
+      if (waiting.length > 0) lose(waiting.length, TOO_LATE)
     },
+  }
+}
+
+interface Delivery extends Pick<RecorderOptions, 'runs' | 'run'> {
+  readonly over: AbortSignal
+  lose(lines: number, why: string): void
+}
+
+/** Tries until the server has taken or refused it, or there is no more time. */
+async function deliver(
+  { runs, run, over, lose }: Delivery,
+  requests: RequestBatch['requests'],
+): Promise<void> {
+  const batch = newBatchId()
+  for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
+    try {
+      const signal = AbortSignal.any([over, AbortSignal.timeout(TRY_MS)])
+      return await runs.record(run, { batch, requests }, { signal })
+    } catch (error) {
+      if (over.aborted) return lose(requests.length, TOO_LATE)
+      if (isFinal(error)) return lose(requests.length, error.message)
+      const least = error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
+      await pause(Math.max(least, wait * (0.5 + Math.random() / 2)), over).catch(() => {})
+      if (over.aborted) return lose(requests.length, TOO_LATE)
+    }
   }
 }
 

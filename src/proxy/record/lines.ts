@@ -18,7 +18,7 @@ export function lineOnWire(line: RequestLine): WireLine {
     method: textOf(line.method, 32),
     authority: textOf(line.authority, 255) ?? '-',
     path: textOf(line.path, 512),
-    status: line.status === null ? null : amount(line.status),
+    status: line.status === null ? null : Math.min(amount(line.status), HIGHEST_STATUS),
     bytes_sent: amount(line.bytesSent),
     bytes_received: amount(line.bytesReceived),
     duration_ms: amount(line.durationMs),
@@ -29,7 +29,8 @@ export function lineOnWire(line: RequestLine): WireLine {
     placeholder: textOf(line.placeholder, 200),
     redacted: amount(line.redacted),
   }
-  return { line: wire, bytes: Buffer.byteLength(JSON.stringify(wire)) + 1 }
+  // All of it is ASCII.
+  return { line: wire, bytes: JSON.stringify(wire).length + 1 }
 }
 
 /** The first lines that fit into one batch; at least one. */
@@ -44,12 +45,16 @@ export function takeBatch(lines: readonly WireLine[]): { readonly batch: Line[];
   return { batch: lines.slice(0, count).map(({ line }) => line), rest: lines.slice(count) }
 }
 
-/** Methods, authorities and paths come from the child: the server takes no control characters. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\ufeff]/gu
+/** As the server takes it: it refuses a whole batch for one line with anything else. */
+const VISIBLE = /^[\x21-\x7e]*$/
+const NOT_VISIBLE = /[^\x21-\x7e]+/g
+const HIGHEST_STATUS = 999
 
+/** Methods, authorities and paths come from the child. What is not visible ASCII is escaped as in a URL. */
 function textOf(text: string | null, most: number): string | null {
   if (text === null || text === '') return null
-  return text.toWellFormed().replace(UNPRINTABLE, '\ufffd').slice(0, most).toWellFormed()
+  if (text.length <= most && VISIBLE.test(text)) return text
+  return text.slice(0, most).toWellFormed().replace(NOT_VISIBLE, encodeURIComponent).slice(0, most)
 }
 
 const amount = (value: number) =>

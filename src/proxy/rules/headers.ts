@@ -114,13 +114,20 @@ export function overridesRequest({ names }: Read): boolean {
   return names.some((name) => OVERRIDES.has(likeHeader(name)))
 }
 
+/** A base URL has one list as long as it is open. */
+const canonicalOf = new WeakMap<readonly string[], readonly string[]>()
+
 /** The authorities that the client may name, canonical. */
-export function expectedAuthorities({ authority, listener, scheme }: Asked): readonly string[] {
+export function expectedAuthorities({ authority, listener }: Asked): readonly string[] {
   if (listener === undefined) return [authority]
-  return listener.map((one) => {
-    const read = readAuthority(one, scheme === 'http' ? scheme : 'http')
+  const known = canonicalOf.get(listener)
+  if (known !== undefined) return known
+  const canonical = listener.map((one) => {
+    const read = readAuthority(one, 'http')
     return read === undefined ? one : authorityText(read)
   })
+  canonicalOf.set(listener, canonical)
+  return canonical
 }
 
 /** `Host` once, and `:authority` if there is one, must name where the request goes. */

@@ -24,7 +24,7 @@ const REFUSALS = {
   ],
   path_not_allowed: [
     403,
-    'No rule of the backend allows this path. An administrator can allow it: mayfly backend set NAME --uses @file.json.',
+    'No rule of the backend allows this path. An administrator can allow it: mayfly backend update NAME --uses @file.json.',
   ],
   slash_not_allowed: [403, 'The path has %2F or //, which no rule of the backend allows here.'],
   method_not_allowed: [403, 'The rules of the backend allow this path, but not with this method.'],
@@ -32,7 +32,7 @@ const REFUSALS = {
   service_not_allowed: [403, 'The rules of the backend do not allow this service of AWS.'],
   bad_signature: [
     400,
-    'The signature of the request is not AWS Signature Version 4, or cannot be read. Sign with AWS4-HMAC-SHA256.',
+    'The signature of the request is wrong, or is not AWS Signature Version 4. Sign with AWS4-HMAC-SHA256 and the placeholders.',
   ],
   misplaced: [403, 'A placeholder stands in a place of the request where its secret must not be sent.'],
   elsewhere: [403, 'A placeholder was sent to an authority that is not its own.'],
@@ -40,6 +40,10 @@ const REFUSALS = {
   plain_http: [403, 'A secret is never put into plain HTTP. Use https.'],
   body_too_large: [413, 'The body is larger than the rules permit for a request with a secret in its body.'],
   bad_body: [400, 'The body has a placeholder, but is not a form or a JSON object with each name once.'],
+  bad_encoding: [
+    415,
+    'The body has a Content-Encoding that the proxy cannot search for placeholders. Send it plain, or in one of gzip, deflate, br and zstd.',
+  ],
   unfit_secret: [502, 'The credential has no value that fits into this place of a request.'],
   others_refused: [403, 'No credential of this run is for this authority, and the proxy refuses all others.'],
   port_not_allowed: [403, 'Only port 443 of other authorities is reachable through the proxy.'],

@@ -41,7 +41,8 @@ export function forwardVerdict(sought: Sought, known: Known | undefined): Verdic
     use: known?.use,
     template: known === undefined ? null : templateOf(sought.target.path),
     upgrade: sought.read.upgrade,
-    clean: () => cleaned(sought, { masked: false }),
+    // An upstream may repeat what others sent it before.
+    clean: () => cleaned(sought, { masked: known !== undefined }),
   }
 }
 

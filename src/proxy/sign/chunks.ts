@@ -6,7 +6,7 @@ import { EMPTY_HASH, hashOf, type SigningKey, scopeText } from './canonical.ts'
 export const MAX_CHUNK = 16 * 1024 * 1024
 const MAX_LINE = 1024
 const MAX_TRAILER_LINES = 32
-const HEAD = /^([0-9a-fA-F]{1,8});chunk-signature=[0-9a-f]{64}$/
+const HEAD = /^([0-9a-fA-F]{1,8});chunk-signature=([0-9a-f]{64})$/
 const TRAILER_SIGNATURE = 'x-amz-trailer-signature'
 const CRLF = Buffer.from('\r\n')
 
@@ -18,6 +18,8 @@ export interface ChunkSigning {
   /** Signature of the request, which that of the first chunk includes. */
   readonly seed: string
   readonly hasTrailer: boolean
+  /** What the client has signed with; its signatures are compared where it is there. */
+  readonly claim?: { readonly key: SigningKey; readonly seed: string } | undefined
 }
 
 /**
@@ -51,13 +53,33 @@ function run(done: TransformCallback, act: () => void): void {
   done()
 }
 
+/** Each returns the new signature of what had this one. */
 interface Sealer {
   readonly hasTrailer: boolean
-  chunk(hash: string): string
-  trailer(lines: readonly string[]): string
+  chunk(hash: string, signature: string): string
+  trailer(lines: readonly string[], signature: string): string
 }
 
-function createSealer({ key, seed, hasTrailer }: ChunkSigning): Sealer {
+function createSealer({ claim, hasTrailer, ...own }: ChunkSigning): Sealer {
+  const [theirs, ours] = [claim && createChain(claim), createChain(own)]
+  const check = (expected: string | undefined, signature: string) => {
+    if (expected !== undefined && expected !== signature) throw new ChunkError('a signature is wrong')
+  }
+  return {
+    hasTrailer,
+    chunk(hash, signature) {
+      check(theirs?.chunk(hash), signature)
+      return ours.chunk(hash)
+    },
+    trailer(lines, signature) {
+      check(theirs?.trailer(lines), signature)
+      return ours.trailer(lines)
+    },
+  }
+}
+
+/** Each signature includes the one before it. */
+function createChain({ key, seed }: Pick<ChunkSigning, 'key' | 'seed'>) {
   let previous = seed
   const sign = (algorithm: string, ...hashes: string[]) => {
     const text = [algorithm, key.scope.time, scopeText(key.scope), previous, ...hashes].join('\n')
@@ -65,9 +87,8 @@ function createSealer({ key, seed, hasTrailer }: ChunkSigning): Sealer {
     return previous
   }
   return {
-    hasTrailer,
-    chunk: (hash) => sign('AWS4-HMAC-SHA256-PAYLOAD', EMPTY_HASH, hash),
-    trailer: (lines) => {
+    chunk: (hash: string) => sign('AWS4-HMAC-SHA256-PAYLOAD', EMPTY_HASH, hash),
+    trailer: (lines: readonly string[]) => {
       const canonical = lines
         .map((line) => {
           const at = line.indexOf(':')
@@ -100,6 +121,18 @@ function createLines(): Lines {
   }
 }
 
+function headOf(size: string, signature: string): Buffer {
+  return Buffer.from(`${size};chunk-signature=${signature}\r\n`)
+}
+
+interface Chunk {
+  readonly size: string
+  readonly signature: string
+  left: number
+  readonly parts: Buffer[]
+  readonly hash: Hash
+}
+
 interface Reader {
   read(data: Buffer): Buffer[]
   isComplete(): boolean
@@ -107,19 +140,20 @@ interface Reader {
 
 function createReader(sealer: Sealer): Reader {
   const lines = createLines()
-  let data: { readonly head: string; left: number; readonly parts: Buffer[]; readonly hash: Hash } | undefined
+  let data: Chunk | undefined
   const trailer: string[] = []
   let state: 'head' | 'data' | 'after' | 'end' | 'trailer' | 'done' = 'head'
 
   function onHead(text: string): Buffer[] {
-    const size = HEAD.exec(text)?.[1]
-    const length = size === undefined ? Number.NaN : Number.parseInt(size, 16)
-    if (size === undefined || !(length <= MAX_CHUNK)) throw new ChunkError('the head of a chunk is malformed')
+    const [, size, signature] = HEAD.exec(text) ?? []
+    const length = Number.parseInt(size ?? '', 16)
+    if (size === undefined || signature === undefined || !(length <= MAX_CHUNK))
+      throw new ChunkError('the head of a chunk is malformed')
     if (length === 0) {
       state = sealer.hasTrailer ? 'trailer' : 'end'
-      return [Buffer.from(`${size};chunk-signature=${sealer.chunk(EMPTY_HASH)}\r\n`)]
+      return [headOf(size, sealer.chunk(EMPTY_HASH, signature))]
     }
-    data = { head: size, left: length, parts: [], hash: createHash('sha256') }
+    data = { size, signature, left: length, parts: [], hash: createHash('sha256') }
     state = 'data'
     return []
   }
@@ -130,7 +164,8 @@ function createReader(sealer: Sealer): Reader {
       throw new ChunkError('the trailer is malformed')
     if (text.toLowerCase().startsWith(`${TRAILER_SIGNATURE}:`)) {
       state = 'end'
-      return [Buffer.from(`${TRAILER_SIGNATURE}:${sealer.trailer(trailer)}\r\n`)]
+      const signature = text.slice(TRAILER_SIGNATURE.length + 1).trim()
+      return [Buffer.from(`${TRAILER_SIGNATURE}:${sealer.trailer(trailer, signature)}\r\n`)]
     }
     trailer.push(text)
     return [Buffer.from(`${text}\r\n`, 'latin1')]
@@ -153,13 +188,10 @@ function createReader(sealer: Sealer): Reader {
     data.left -= part.length
     const rest = from.subarray(part.length)
     if (data.left > 0) return { made: [], rest }
-    const { head, parts, hash } = data
+    const { size, signature, parts, hash } = data
     data = undefined
     state = 'after'
-    return {
-      made: [Buffer.from(`${head};chunk-signature=${sealer.chunk(hash.digest('hex'))}\r\n`), ...parts],
-      rest,
-    }
+    return { made: [headOf(size, sealer.chunk(hash.digest('hex'), signature)), ...parts], rest }
   }
 
   return {

@@ -6,6 +6,8 @@ export interface Signed extends Scope {
   /** In `Authorization`, or in the query (a presigned URL). */
   readonly form: 'header' | 'query'
   readonly keyId: string
+  /** In hex. */
+  readonly signature: string
   /** In lower case, as the client named them. */
   readonly signedHeaders: readonly string[]
   /** How the signature covers the body. */
@@ -94,8 +96,9 @@ function readHeader(value: string, headers: SignedRequest['headers']): Signed | 
   const hashes = valuesOf(headers, 'x-amz-content-sha256')
   const payload = hashes.length > 1 ? undefined : readPayload(hashes[0] ?? null)
   if (scope === undefined || signedHeaders === undefined || payload === undefined) return undefined
-  if (!SIGNATURE.test(parts.get('Signature') ?? '')) return undefined
-  return { form: 'header', ...scope, signedHeaders, payload }
+  const signature = parts.get('Signature') ?? ''
+  if (!SIGNATURE.test(signature)) return undefined
+  return { form: 'header', ...scope, signedHeaders, signature, payload }
 }
 
 function readForm(
@@ -106,7 +109,8 @@ function readForm(
   const seconds = parameters.get('X-Amz-Expires') ?? '1'
   if (!/^\d{1,6}$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > LONGEST_PRESIGNED_S)
     return undefined
-  if (!SIGNATURE.test(parameters.get('X-Amz-Signature') ?? '')) return undefined
+  const signature = parameters.get('X-Amz-Signature') ?? ''
+  if (!SIGNATURE.test(signature)) return undefined
   const scope = readScope(parameters.get('X-Amz-Credential'), parameters.get('X-Amz-Date'))
   const signedHeaders = readNames(parameters.get('X-Amz-SignedHeaders'))
   if (scope === undefined || signedHeaders === undefined) return undefined
@@ -115,7 +119,7 @@ function readForm(
   if (inHeader.length + (named === undefined ? 0 : 1) > 1) return undefined
   const payload = readPayload(named ?? inHeader[0] ?? (isS3(scope.service) ? UNSIGNED : null))
   if (payload === undefined || payload.kind === 'chunks') return undefined
-  return { form: 'query', ...scope, signedHeaders, payload }
+  return { form: 'query', ...scope, signedHeaders, signature, payload }
 }
 
 function readScope(credential = '', time = ''): (Scope & { readonly keyId: string }) | undefined {

@@ -7,6 +7,7 @@ import {
   canonicalRequest,
   encode,
   readQuery,
+  type SigningKey,
   scopeText,
   signatureOf,
   signingKey,
@@ -31,6 +32,8 @@ export interface ToSign {
   readonly host: string
   /** SHA-256 of the body in hex, where the payload is `hashed`. */
   readonly bodyHash?: string | undefined
+  /** What the client has signed: its chunks are compared with it. */
+  readonly claim?: { readonly key: SigningKey; readonly seed: string }
 }
 
 export interface SignedAnew extends Applied {
@@ -48,7 +51,7 @@ const NEVER_SIGNED: ReadonlySet<string> = new Set(
   ),
 )
 /** Takes the session token only behind the signature (IoT Core, "MQTT over WebSocket"). */
-const TOKEN_UNSIGNED: ReadonlySet<string> = new Set(['iotdevicegateway'])
+export const TOKEN_UNSIGNED: ReadonlySet<string> = new Set(['iotdevicegateway'])
 const VISIBLE = /^[\x21-\x7e]+$/
 
 /** The same request, signed with the real key. What the client signed stays signed, and so is every `x-amz-…` header. */
@@ -91,7 +94,7 @@ interface Keys {
 }
 
 function signHeaders(asked: ToSign, { keyId, token, key, payloadHash }: Keys): SignedAnew {
-  const { request, signed, host } = asked
+  const { request, signed, host, claim } = asked
   const hasDate = valuesOf(request.headers, DATE).length > 0
   const headers: Header[] = [
     ...withHost(request.headers, host).filter(
@@ -117,7 +120,7 @@ function signHeaders(asked: ToSign, { keyId, token, key, payloadHash }: Keys): S
   }
   const { payload } = signed
   if (payload.kind !== 'chunks') return made
-  return { ...made, body: createChunkSigner({ key, seed: signature, hasTrailer: payload.hasTrailer }) }
+  return { ...made, body: createChunkSigner({ key, seed: signature, hasTrailer: payload.hasTrailer, claim }) }
 }
 
 function signQuery({ request, signed, host }: ToSign, { keyId, token, key, payloadHash }: Keys): SignedAnew {

@@ -134,8 +134,9 @@ function upload(of: Exchange, state: State, outbound: Outbound, hasBody: boolean
     sink.end()
     return
   }
-  state.stopUpload = pump(inbound.body, sink, { onChunk: count, onEnd })
-  inbound.body.resume()
+  const rest = inspected?.rest ?? inbound.body
+  state.stopUpload = pump(rest, sink, { onChunk: count, onEnd })
+  rest.resume()
 }
 
 function through(
@@ -194,11 +195,12 @@ function count(state: State, line: Line, chunk: Buffer, masking: BodyMask | unde
 }
 
 /** The upstream has said all: what the client still sends goes nowhere. */
-function finishUpload({ inbound }: Exchange, state: State): void {
+function finishUpload({ inbound, inspected }: Exchange, state: State): void {
   if (state.isUploaded || state.isOver) return
   state.stopUpload?.()
   state.outbound?.break()
-  inbound.body.resume()
+  const rest = inspected?.rest ?? inbound.body
+  rest.resume()
   const timer = setTimeout(() => inbound.break(0), LINGER_MS).unref()
   inbound.body.once('close', () => clearTimeout(timer))
 }

@@ -39,19 +39,38 @@ export function beginLine(
   let isOver = false
   const line: Line = {
     authority: of.authority,
-    ...{ path: null, status: null, bytesSent: 0, bytesReceived: 0, redacted: 0 },
-    ...{ decision: 'refused' as const, reason: null, backend: null, credentialId: null, placeholder: null },
-    ...{ beforeEnd: undefined, abort: undefined },
+    path: null,
+    status: null,
+    bytesSent: 0,
+    bytesReceived: 0,
+    decision: 'refused',
+    reason: null,
+    backend: null,
+    credentialId: null,
+    placeholder: null,
+    redacted: 0,
+    beforeEnd: undefined,
+    abort: undefined,
     end() {
       if (isOver) return
       isOver = true
       line.beforeEnd?.()
-      const { end: _end, beforeEnd: _beforeEnd, abort: _abort, authority, ...known } = line
-      const protocol = of.protocol ?? 'http'
-      const durationMs = Math.round(performance.now() - began)
       recorder.record({
-        ...known,
-        ...{ at, protocol, method: of.method, authority: authority.replace(DEFAULT_PORT, ''), durationMs },
+        at,
+        protocol: of.protocol ?? 'http',
+        method: of.method,
+        authority: line.authority.replace(DEFAULT_PORT, ''),
+        path: line.path,
+        status: line.status,
+        bytesSent: line.bytesSent,
+        bytesReceived: line.bytesReceived,
+        durationMs: Math.round(performance.now() - began),
+        decision: line.decision,
+        reason: line.reason,
+        backend: line.backend,
+        credentialId: line.credentialId,
+        placeholder: line.placeholder,
+        redacted: line.redacted,
       })
     },
   }

@@ -33,7 +33,9 @@ export function refuse(inbound: Inbound, reason: Reason): number {
   const lingers = inbound.hasBody && (inbound.expectsContinue || !isSmall(inbound))
   const flat = isHttp1 ? headers : headers.filter((_, at) => !isConnection(headers, at))
   const isHead = inbound.method === 'HEAD'
-  const out = inbound.respond(status, isHttp1 && lingers ? [...flat, 'Connection', 'close'] : flat, isHead)
+  // Of what two programs read in two ways, nothing after it is read.
+  const closes = lingers || reason === 'bad_framing'
+  const out = inbound.respond(status, isHttp1 && closes ? [...flat, 'Connection', 'close'] : flat, isHead)
   if (isHead) return status
   if (inbound.hasBody) inbound.body.resume()
   if (!lingers) {
@@ -69,5 +71,7 @@ export function answerBare(socket: Socket, reason: Reason): void {
   for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
   socket.resume()
-  socket.setTimeout(LINGER_MS, () => socket.destroy())
+  // Whatever it still sends: who is turned away keeps no connection.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
 }

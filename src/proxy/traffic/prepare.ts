@@ -3,7 +3,7 @@ import { readWhole } from './body.ts'
 import { Failure } from './failure.ts'
 import type { Inbound } from './inbound/inbound.ts'
 import type { Line } from './line.ts'
-import { failureOfRefusal, isRefused, liveOf, maskOf, type Prepared } from './prepared.ts'
+import { failureOfRefusal, isRefused, liveOf, maskOf, maskOfHeld, type Prepared } from './prepared.ts'
 import { signedAnew } from './signed.ts'
 
 /** Puts the secret in. Fills the line. Throws `Failure`. */
@@ -19,15 +19,15 @@ export async function prepare(verdict: Verdict, inbound: Inbound, line: Line): P
 }
 
 function forwarded(
-  { use, upgrade, clean }: Pick<Forward, 'use' | 'upgrade' | 'clean'>,
+  { held, use, upgrade, clean }: Pick<Forward, 'held' | 'use' | 'upgrade' | 'clean'>,
   line: Line,
 ): Prepared {
   line.decision = 'forwarded'
   const { target, headers } = clean()
-  return { target, headers, use, upgrade, ...UNCHANGED }
+  return { target, headers, use, upgrade, ...UNCHANGED, mask: held && maskOfHeld(held) }
 }
 
-const UNCHANGED = { body: 'stream', through: undefined, live: undefined, mask: undefined } as const
+const UNCHANGED = { body: 'stream', through: undefined, live: undefined } as const
 
 function injected({ held, use, upgrade, placeholders, apply }: Inject, line: Line): Prepared {
   const live = liveOf(held, line, placeholders[0].name)

@@ -25,11 +25,23 @@ export function liveOf(held: Held, line: Line, placeholder: string): Live {
   const live = held.now()
   if (live.state !== 'live') throw new Failure(live.state, { held })
   line.credentialId = live.credentialId
+  lastLive.set(held, live)
   return live
 }
 
 /** What is made of the secrets of a credential serves all its replies. */
 const masks = new WeakMap<Live, Masks>()
+
+/** Also for a credential that gives no secret just now: what it gave before may still open something. */
+const lastLive = new WeakMap<Held, Live>()
+
+/** For replies to requests without a secret: an upstream may repeat what it got with another. */
+export function maskOfHeld(held: Held): Mask | undefined {
+  const now = held.now()
+  if (now.state === 'live') lastLive.set(held, now)
+  const live = lastLive.get(held)
+  return live && maskOf(live)
+}
 
 export function maskOf(live: Live): Mask {
   const known = masks.get(live) ?? createMasks(live.secrets.values())

@@ -1,13 +1,7 @@
 import type { Readable, Transform } from 'node:stream'
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createZstdDecompress,
-} from 'node:zlib'
 import type { Mask } from '../mask/mask.ts'
 import { isText } from '../mask/text-types.ts'
+import { decodersFor } from './decoders.ts'
 import { Failure } from './failure.ts'
 import type { Reply } from './upstream/outbound.ts'
 
@@ -105,22 +99,7 @@ function moved(location: string, { from, to }: { readonly from: string; readonly
 
 /** In the order in which they are taken off. A part of an encoded body cannot be decoded, and nothing else may pass unread. */
 function decodersOf(encoding: string, status: number): Transform[] {
-  const names = encoding
-    .toLowerCase()
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '' && one !== 'identity')
-  if (names.length === 0) return []
-  if (status === 206 || names.length > 2) throw new Failure('broken')
-  return names.toReversed().map(decoderOf)
-}
-
-/** Whatever has arrived goes on, so that events are not held back. */
-function decoderOf(name: string): Transform {
-  const flush = { flush: constants.Z_SYNC_FLUSH }
-  if (name === 'gzip' || name === 'x-gzip') return createGunzip(flush)
-  if (name === 'deflate') return createInflate(flush)
-  if (name === 'br') return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH })
-  if (name === 'zstd') return createZstdDecompress({ flush: constants.ZSTD_e_flush })
-  throw new Failure('broken')
+  const decoders = decodersFor(encoding)
+  if (decoders === null || (status === 206 && decoders.length > 0)) throw new Failure('broken')
+  return decoders
 }

@@ -85,12 +85,17 @@ async function inspect(
   line: Line,
 ): Promise<Inspected | undefined> {
   if (prepared.use !== undefined || !inbound.hasBody) return undefined
-  return inspectBody(inbound, ctx.rules().search, (found) => {
-    line.placeholder = found.name
-    line.backend = found.held.backend
-    const failure = new Failure('elsewhere', { held: found.held, misused: found })
+  const onFault = (failure: Failure) => {
     if (line.abort === undefined) turnAway(ctx, inbound, line, failure)
     else line.abort(failure)
+  }
+  return inspectBody(inbound, ctx.rules().search, {
+    onFault,
+    onFound: (found) => {
+      line.placeholder = found.name
+      line.backend = found.held.backend
+      onFault(new Failure('elsewhere', { held: found.held, misused: found }))
+    },
   })
 }
 

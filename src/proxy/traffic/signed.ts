@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Sign } from '../rules/asked.ts'
+import { checkSignature } from '../sign/check-signature.ts'
 import { readSigned } from '../sign/read-signed.ts'
 import { checkService } from '../sign/service.ts'
 import { MAX_HASHED_BODY, signAnew } from '../sign/sign-anew.ts'
@@ -24,11 +25,21 @@ export async function signedAnew(verdict: Sign, inbound: Inbound, line: Line): P
   const tooLarge = new Failure('body_too_large', { held })
   const body = isHashed && inbound.hasBody ? await readWhole(inbound, MAX_HASHED_BODY, tooLarge) : undefined
   const bodyHash = isHashed ? hexHash(body) : undefined
-  const anew = signAnew({ request, signed, place, live, placeholders: held.placeholders, host, bodyHash })
+  const { placeholders } = held
+  const received = { method: inbound.method, target: clean.target, headers: receivedHeaders(inbound) }
+  const claim = checkSignature({ ...received, signed, place, placeholders, bodyHash })
+  if ('kind' in claim) throw new Failure(claim.reason, { held })
+  const anew = signAnew({ request, signed, place, live, placeholders, host, bodyHash, claim })
   if (anew.kind === 'refuse') throw new Failure(anew.reason, { held })
   line.decision = 'injected'
   const { target, headers, body: through } = anew
   return { target, headers, use, upgrade, body: body ?? 'stream', through, live, mask: maskOf(live) }
+}
+
+/** HTTP/2 signs `:authority` as `host`. */
+function receivedHeaders({ headers, http2 }: Inbound): Inbound['headers'] {
+  const hasHost = headers.some(([name]) => name.toLowerCase() === 'host')
+  return hasHost || http2?.authority === undefined ? headers : [...headers, ['host', http2.authority]]
 }
 
 function hexHash(body: Buffer | undefined): string {

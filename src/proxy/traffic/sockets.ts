@@ -1,11 +1,14 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { resetConnection } from '../../egress/reset-connection.ts'
 
 /** The TCP connection under a TLS socket that was made by us. */
 const under = new WeakMap<TLSSocket, Socket>()
+const over = new WeakMap<Socket, TLSSocket>()
 
 export function rememberUnder(secure: TLSSocket, raw: Socket): void {
   under.set(secure, raw)
+  over.set(raw, secure)
 }
 
 export function rawOf(socket: Socket): Socket {
@@ -16,7 +19,7 @@ export function rawOf(socket: Socket): Socket {
 export function reset(socket: Socket): void {
   // First the connection itself: TLS would say goodbye, and the kernel end it in peace.
   const raw = rawOf(socket)
-  if (!raw.destroyed) raw.resetAndDestroy()
+  resetConnection(raw, over.get(raw) ?? socket)
   socket.destroy()
 }
 

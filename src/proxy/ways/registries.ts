@@ -35,12 +35,18 @@ function npmVariables(site: Site | undefined): Record<string, string> {
   }
 }
 
-/** Of the site and, for a registry that only the user's configuration names, of the upstream. */
-function npmrcLines({ held, use, url }: Site): string {
+/**
+ * Of the site and, for a registry that only the user's configuration names, of the upstream. To install, npm looks for the login of
+ * a parent directory, too; to publish, only for that of the registry itself.
+ */
+function npmrcLines(site: Site): string {
+  const { held, use, url } = site
   const token = tokenOf(held, use)
   if (token === undefined) return ''
-  const places = [url, use.origin].map((address) => new URL(address).host)
-  return places.map((host) => `//${host}/:_authToken=${token}\n`).join('')
+  const base = basePath(site)
+  const hosts = [url, use.origin].map((address) => new URL(address).host)
+  const places = hosts.flatMap((host) => [`${host}/`, ...(base === '' ? [] : [`${host}${base}/`])])
+  return places.map((place) => `//${place}:_authToken=${token}\n`).join('')
 }
 
 function pythonVariables(site: Site | undefined): Record<string, string> {

@@ -86,7 +86,9 @@ describe('the variables of sites', () => {
     expect(files).toEqual([
       {
         ...{ variable: 'npm_config_globalconfig', name: 'npmrc' },
-        text: '//127.0.0.1:4100/:_authToken=acme-placeholder\n//npm.example.com/:_authToken=acme-placeholder\n',
+        text: ['127.0.0.1:4100/', '127.0.0.1:4100/team/', 'npm.example.com/', 'npm.example.com/team/']
+          .map((place) => `//${place}:_authToken=acme-placeholder\n`)
+          .join(''),
       },
     ])
   })

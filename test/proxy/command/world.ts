@@ -73,9 +73,9 @@ export function usesOf(origin: string, ca?: string) {
   }
 }
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => void
+export type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-async function startUpstream(create: (handle: Handle) => Server, scheme: string): Promise<Upstream> {
+export async function startUpstream(create: (handle: Handle) => Server, scheme: string): Promise<Upstream> {
   const arrived: Arrived[] = []
   const open = new Set<ServerResponse>()
   const server = create((request, response) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from 'node:https'
+import { createServer, type Server } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { forwardVariables } from '../../../src/proxy/ways/forward-variables.ts'
 import { placeholderFor } from '../../../src/proxy/ways/placeholder.ts'
 import { placeholderCredential } from '../../../src/proxy/ways/placeholder-credential.ts'
 import { needsTls, siteVariables } from '../../../src/proxy/ways/variables.ts'
-import { makeCertificates } from '../../support/certificates.ts'
+import { type Certificates, makeCertificates } from '../../support/certificates.ts'
 import { type ProgramEnd, run } from '../../support/run-program.ts'
 import { testCuts } from '../traffic-world.ts'
 
@@ -46,26 +46,27 @@ export interface ClientWorld {
   run(command: readonly string[], more?: Readonly<Record<string, string>>): Promise<ProgramEnd>
   /** The same program without its base URLs, so that it takes the forward proxy. */
   runForward(command: readonly string[], more?: Readonly<Record<string, string>>): Promise<ProgramEnd>
+  /** Where this text stands, itself or in base64: in what the programs printed so far, and in the files of their directory. */
+  find(text: string): Promise<string[]>
   close(): Promise<void>
 }
 
-/** Hosts of the internet, which lead to a server of the test by an address that nobody else has. */
+/**
+ * Hosts of the internet, which lead to a server of the test by an address that nobody else has; a number is the port of one that
+ * listens already, with one of the `certificates`.
+ */
 export async function startClientWorld(
   credentials: readonly Credential[],
-  upstreams: Readonly<Record<string, Handler>>,
+  upstreams: Readonly<Record<string, Handler | number>>,
+  own?: Certificates,
 ): Promise<ClientWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-clients-'))
   const hosts = Object.keys(upstreams)
-  const certificates = makeCertificates(directory, ...hosts)
-  const servers = hosts.map((host) =>
-    createServer({ ...certificates.server }, upstreams[host]).listen(0, '127.0.0.1'),
-  )
-  await Promise.all(servers.map((server) => once(server, 'listening')))
+  const certificates = own ?? makeCertificates(directory, ...hosts)
+  const { servers, portOf } = await startUpstreams(upstreams, certificates)
   const addressOf = (host: string) =>
     hosts.includes(host) ? `93.184.216.${hosts.indexOf(host) + 1}` : undefined
-  const ports = new Map(
-    servers.map((server, index) => [addressOf(hosts[index] ?? ''), (server.address() as AddressInfo).port]),
-  )
+  const ports = new Map(hosts.map((host) => [addressOf(host), portOf(host)]))
   const held = credentials.map((one) => heldOf(one, certificates.server.ca))
   const [lines, misused]: [RequestLine[], string[]] = [[], []]
   const authority = createAuthority(Date.now)
@@ -108,12 +109,24 @@ export async function startClientWorld(
     ...forwardVariables(forward, bundle, before),
   })
   const env = proxied({ ...given, ...addresses })
-  const start = (command: readonly string[], all: Record<string, string>, more = {}) =>
-    run(command, { ...all, ...more }, { cwd: directory })
+  const printed: string[] = []
+  const start = async (command: readonly string[], all: Record<string, string>, more = {}) => {
+    const end = await run(command, { ...all, ...more }, { cwd: directory })
+    printed.push(end.stdout, end.stderr)
+    return end
+  }
   return {
     ...{ env, sites, forward, directory, lines, misused },
     run: (command, more) => start(command, env, more),
     runForward: (command, more) => start(command, proxied(given), more),
+    find: async (text) => {
+      const forms = formsOf(text)
+      const output = printed.filter((one) => forms.some((form) => one.includes(form)))
+      const patterns = forms.flatMap((form) => ['-e', form])
+      const env = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }
+      const { stdout } = await run(['grep', '-rlaF', ...patterns, directory], env)
+      return [...output, ...stdout.split('\n').filter((file) => file !== '')]
+    },
     async close() {
       await traffic.close()
       for (const server of servers) {
@@ -123,6 +136,26 @@ export async function startClientWorld(
       await rm(directory, { recursive: true, force: true })
     },
   }
+}
+
+async function startUpstreams(
+  upstreams: Readonly<Record<string, Handler | number>>,
+  certificates: Certificates,
+) {
+  const [servers, ports]: [Server[], Map<string, number>] = [[], new Map()]
+  for (const [host, upstream] of Object.entries(upstreams)) {
+    if (typeof upstream === 'number') {
+      ports.set(host, upstream)
+      continue
+    }
+    const server = createServer({ ...certificates.server }, upstream)
+    if (upstream.upgrade !== undefined) server.on('upgrade', upstream.upgrade)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    servers.push(server)
+    ports.set(host, (server.address() as AddressInfo).port)
+  }
+  return { servers, portOf: (host: string) => ports.get(host) ?? 0 }
 }
 
 function issuedOf({ token, fields, name }: Credential): IssuedCredential {
@@ -146,6 +179,15 @@ function heldOf(credential: Credential, ca: string): Held {
     expiresAt: Date.now() + 3.6e6,
   } as const
   return { name, backend: name, type, uses, placeholders, now: () => live }
+}
+
+/** Itself, and what is the same in base64 wherever it begins. */
+function formsOf(text: string): string[] {
+  const encoded = [0, 1, 2].map((before) => {
+    const all = Buffer.from(`${'x'.repeat(before)}${text}`).toString('base64')
+    return all.slice(before === 0 ? 0 : 4, -4)
+  })
+  return [text, ...encoded]
 }
 
 /** A rule for each line: `GET,POST /v1/**`. */

@@ -30,33 +30,49 @@ export function bareHost(host: string): string {
   return host.startsWith('[') ? host.slice(1, -1) : host
 }
 
+/** Every request asks; what comes of the same addresses is kept. */
+const MOST_KEPT = 500
+/** This machine may get another address. */
+const OWN_MS = 1_000
+
 /** Resolves once, and returns the address to connect to. Throws `Failure`. */
 export function createReach({ resolver, isLocal, ownServer }: ReachParts) {
   const own = ownServer.map(splitHostPort)
+  const checked = createKept<string>()
+  const owned = createKept<{ readonly is: boolean; readonly until: number }>()
+  const lookup: Lookup = async (name) => (isIP(name) === 0 ? resolver.addresses(name) : [name])
 
-  async function lookup(name: string, is: Destination['is']): Promise<readonly string[]> {
-    const found = isIP(name) === 0 ? await resolver.addresses(name) : [name]
-    if (is === 'other' && found.some(isPrivate)) throw new Failure('address_not_allowed')
-    return found
+  async function check(host: string, is: Destination['is']): Promise<string> {
+    try {
+      const found = await lookup(host)
+      const address = checked.get(`${is} ${host} ${found}`)
+      return address ?? checked.keep(`${is} ${host} ${found}`, await checkFound(host, is, found))
+    } catch (error) {
+      if (error instanceof Failure) throw error
+      const isForbidden = error instanceof BackendError && error.fault === 'misconfigured'
+      throw new Failure(isForbidden ? 'address_not_allowed' : 'unreachable', { cause: error })
+    }
   }
 
   async function isOwn(host: string, port: number, address: string): Promise<boolean> {
     const samePort = own.filter((one) => one.port === port)
     if (samePort.length === 0) return false
     if (samePort.some((one) => bareHost(one.host) === host)) return true
-    const found = await Promise.all(
-      samePort.map(({ host: name }) => lookup(bareHost(name), 'local').catch(() => [])),
-    )
-    // Where it listens on this machine, no other address of this machine leads to it, either.
+    const found = await Promise.all(samePort.map(({ host: name }) => lookup(bareHost(name)).catch(() => [])))
     const all = found.flat()
-    return all.some((one) => isSame(one, address)) || (isHere(address) && all.some(isHere))
+    const key = `${address} ${all}`
+    const known = owned.get(key)
+    if (known !== undefined && performance.now() < known.until) return known.is
+    // Where it listens on this machine, no other address of this machine leads to it, either.
+    const is = all.some((one) => isSame(one, address)) || (isHere(address) && all.some(isHere))
+    return owned.keep(key, { is, until: performance.now() + OWN_MS }).is
   }
 
   return async ({ host: text, port, is }: Destination): Promise<string> => {
     const host = bareHost(text)
     // Names are refused before anybody is asked for them.
     if (own.some((one) => one.port === port && bareHost(one.host) === host)) throw new Failure('own_server')
-    const address = await check(host, is, lookup)
+    const address = await check(host, is)
     if (await isOwn(host, port, address)) throw new Failure('own_server')
     // On another machine than Mayfly's, the child could listen there.
     if (isLoopbackAddress(address) && !isLocal) throw new Failure('address_not_allowed')
@@ -64,19 +80,23 @@ export function createReach({ resolver, isLocal, ownServer }: ReachParts) {
   }
 }
 
-type Lookup = (name: string, is: Destination['is']) => Promise<readonly string[]>
+type Lookup = (name: string) => Promise<readonly string[]>
 
-async function check(host: string, is: Destination['is'], lookup: Lookup): Promise<string> {
-  try {
-    const found = (name: string) => lookup(name, is)
-    if (isIP(host) !== 0) await found(host)
-    return await resolveChecked(host, { local: is === 'local', lookup: found })
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    const cause = error instanceof Error && error.cause instanceof Failure ? error.cause : undefined
-    const isForbidden = error instanceof BackendError && error.fault === 'misconfigured'
-    throw cause ?? new Failure(isForbidden ? 'address_not_allowed' : 'unreachable', { cause: error })
+function createKept<T>() {
+  const kept = new Map<string, T>()
+  return {
+    get: (key: string): T | undefined => kept.get(key),
+    keep: (key: string, value: T): T => {
+      if (kept.size >= MOST_KEPT) kept.clear()
+      kept.set(key, value)
+      return value
+    },
   }
+}
+
+async function checkFound(host: string, is: Destination['is'], found: readonly string[]): Promise<string> {
+  if (is === 'other' && found.some(isPrivate)) throw new Failure('address_not_allowed')
+  return resolveChecked(host, { local: is === 'local', lookup: async () => found })
 }
 
 function isPrivate(address: string): boolean {
