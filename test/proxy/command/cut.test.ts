@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newRunner, recordsOf } from '../../cli/run-support.ts'
 import { spawnCli } from '../../cli/support.ts'
 import { LONG } from '../../support/long.ts'
+import { startOwnPostgres } from '../../support/postgres.ts'
 import { openRedisBench, type RedisBench } from '../../support/redis-kind.ts'
 import { holdSessions } from '../../support/session-holder.ts'
 import { openUpstreamDatabase } from '../../support/upstream-database.ts'
@@ -20,7 +21,12 @@ let postgres: Awaited<ReturnType<typeof openUpstreamDatabase>>
 let redis: RedisBench
 beforeAll(async () => {
   world = await startProxyWorld()
-  postgres = await openUpstreamDatabase()
+  const server = await startOwnPostgres()
+  const first = await openUpstreamDatabase(server)
+  await first.root.query('ALTER SYSTEM SET max_connections = 300')
+  await first.root.end()
+  await server.restart()
+  postgres = await openUpstreamDatabase(server)
   redis = await openRedisBench()
   await redis.call('SET', 'big', 'x'.repeat(1_000_000))
   await world.app.newBackend({ type: 'postgres', name: 'db', config: postgres.config() })
