@@ -5,7 +5,14 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createRules } from '../../src/proxy/rules/decide.ts'
 import { openGate } from '../../src/proxy/traffic/search-encoded.ts'
 import { askThrough } from './traffic-clients.ts'
-import { heldFake, httpUse, PLACEHOLDER, type TrafficWorld, trafficWorld } from './traffic-world.ts'
+import {
+  heldFake,
+  httpUse,
+  leadingTo,
+  PLACEHOLDER,
+  type TrafficWorld,
+  trafficWorld,
+} from './traffic-world.ts'
 
 const held = heldFake('api', [httpUse('https://api.test')])
 const { search } = createRules([held])
@@ -19,7 +26,10 @@ const CODINGS = [
 let world: TrafficWorld
 let url: string
 beforeAll(async () => {
-  world = trafficWorld([held], { names: { 'other.test': ['203.0.113.5'] }, connectMs: 200 })
+  world = trafficWorld([held], {
+    names: { 'other.test': ['203.0.113.5'] },
+    connect: leadingTo({ '203.0.113.5': 1 }),
+  })
   url = (await world.traffic.openForward()).url
 })
 afterAll(() => world.close())
@@ -96,7 +106,7 @@ test.each([
   ['gzip, br', Buffer.from('anything'), 415, 'proxy_bad_encoding'],
   ['gzip', Buffer.from('not gzip'), 415, 'proxy_bad_encoding'],
   // The upstream is not there: it was asked.
-  ['gzip', gzipSync('harmless'), 504, 'proxy_too_slow'],
+  ['gzip', gzipSync('harmless'), 502, 'proxy_unreachable'],
 ] as const)('%s to another authority over the wire: %#', async (coding, body, status, code) => {
   const options = { method: 'POST', path: '/', headers: { 'content-encoding': coding } }
   const reply = await askThrough(url, 'other.test:443', { ca: world.certificate }, options, body)

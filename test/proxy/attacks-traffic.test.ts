@@ -22,7 +22,7 @@ const statusOf = (reply: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(reply)?.[1])
 /** Refused, in one reply, with nothing of it upstream, and recorded. */
 async function expectRefused(reply: string, status: number): Promise<void> {
   expect(statusOf(reply)).toBe(status)
-  expect(reply.match(/^HTTP\/1\.1/gm)).toHaveLength(1)
+  expect(reply.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
   expect(reply).not.toContain(SECRET)
   expect(it.arrived).toHaveLength(0)
   // That of the test before may come late.
@@ -107,7 +107,7 @@ describe('framing', () => {
   test('what follows a request with a length is the next one, and judged', async () => {
     const second = `GET /admin HTTP/1.1\r\nHost: 127.0.0.1:${it.port}\r\nConnection: close\r\n\r\n`
     const reply = await it.raw(head(it.port, ['Content-Length: 0']) + second, 2_000)
-    expect(reply.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 403'])
+    expect(reply.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 403'])
     expect(it.arrived).toHaveLength(1)
   })
 })
@@ -257,7 +257,7 @@ describe('upgrades', () => {
     const lines = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==']
     const hidden = `DELETE /admin HTTP/1.1\r\nHost: x\r\n\r\n`
     const reply = await it.raw(head(it.port, lines, { line: 'GET /v1/ws HTTP/1.1' }) + hidden)
-    expect(reply.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 426'])
+    expect(reply.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 426'])
     expect(it.arrived.map(({ method }) => method)).toEqual(['GET'])
   })
 

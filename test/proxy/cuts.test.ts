@@ -63,11 +63,8 @@ function serveStreams(of: Attacked): { readonly sockets: Set<Socket> } {
     if (incoming.url === '/sse') response.write('data: 1\n\n')
     else if (incoming.url === '/down') {
       response.writeHead(200, { 'content-type': 'application/octet-stream' })
-      const more = () => {
-        while (!response.destroyed && response.write(Buffer.alloc(16_384)));
-        response.once('drain', more)
-      }
-      more()
+      const timer = setInterval(() => response.write(Buffer.alloc(16_384)), 20)
+      response.once('close', () => clearInterval(timer))
     } else if (incoming.url !== '/up') response.end('fine')
   })
   return { sockets }

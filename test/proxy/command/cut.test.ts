@@ -40,7 +40,7 @@ afterAll(async () => {
 /** Values of the environment file. */
 async function environment(file: string): Promise<ReadonlyMap<string, string>> {
   const text = await readFile(file, 'utf8')
-  return new Map([...text.matchAll(/^(\w+)='(.*)'$/gm)].map(([, name = '', value = '']) => [name, value]))
+  return new Map([...text.matchAll(/^(\w+)='?(.*?)'?$/gm)].map(([, name = '', value = '']) => [name, value]))
 }
 
 /** Returns when each has ended, once all are open. */
@@ -72,9 +72,8 @@ test(`one revocation cuts ${STREAMS} streams of three kinds within a second`, {
   const proxy = spawnCli(['proxy', ...backends, '--write-env', file], { env, cwd: world.home })
   await proxy.said('ready')
   const values = await environment(file)
-  const urlOf = (scheme: RegExp) => [...values.values()].find((value) => scheme.test(value)) ?? ''
-  await using db = await holdSessions(urlOf(/^postgres(ql)?:/), EACH)
-  await using cache = await holdSessions(urlOf(/^rediss?:/), EACH)
+  await using db = await holdSessions(values.get('DB_URL') ?? '', EACH)
+  await using cache = await holdSessions(values.get('REDIS_URL') ?? '', EACH)
   const http = await openStreams(
     values.get('MAYFLY_URL_GATEWAY_API') ?? '',
     values.get('GATEWAY_TOKEN') ?? '',
