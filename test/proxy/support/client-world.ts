@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import type { IssuedCredential } from '../../../src/client/wire.ts'
 import { splitCredential } from '../../../src/domain/secret-fields.ts'
 import type { HttpUse } from '../../../src/domain/use.ts'
@@ -20,7 +21,10 @@ import { type Certificates, makeCertificates } from '../../support/certificates.
 import { type ProgramEnd, run } from '../../support/run-program.ts'
 import { testCuts } from '../traffic-world.ts'
 
-export type Handler = (request: IncomingMessage, response: ServerResponse) => void
+export interface Handler {
+  (request: IncomingMessage, response: ServerResponse): void
+  upgrade?(request: IncomingMessage, socket: Duplex): void
+}
 
 /** One credential and where it is used. The upstreams of the tests have a certificate for every host of it. */
 export interface Credential {

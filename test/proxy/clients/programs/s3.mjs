@@ -1,6 +1,12 @@
 import { createHash, createHmac } from 'node:crypto'
 import { Readable } from 'node:stream'
-import * as s3 from '@aws-sdk/client-s3'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import { Hash } from '@smithy/core/serde'
 import { SignatureV4 } from '@smithy/signature-v4'
 
@@ -11,7 +17,7 @@ import { SignatureV4 } from '@smithy/signature-v4'
 
 // Agents of its own ignore NODE_USE_ENV_PROXY: the SDK takes what leads them to the proxy as an option.
 const requestHandler = { httpsAgent: { keepAlive: true, proxyEnv: process.env } }
-const client = new s3.S3Client({
+const client = new S3Client({
   maxAttempts: 1,
   requestHandler,
   ...JSON.parse(process.env.S3_OPTIONS ?? '{}'),
@@ -113,6 +119,13 @@ async function endpoint(service) {
   return new URL(process.env.AWS_ENDPOINT_URL ?? `https://${service}.${region}.amazonaws.com`)
 }
 
+const COMMANDS = {
+  DeleteObject: DeleteObjectCommand,
+  GetObject: GetObjectCommand,
+  ListObjectsV2: ListObjectsV2Command,
+  PutObject: PutObjectCommand,
+}
+
 async function step([command, input, how = {}]) {
   if (command === 'presign') return presigned(input)
   if (command === 'chunked') return chunked(input)
@@ -120,7 +133,7 @@ async function step([command, input, how = {}]) {
   const Body = bodyOf(how)
   const all = { ...input, ...(Body === undefined ? {} : { Body }) }
   if (how.stream !== undefined) all.ContentLength = how.stream * 64 * 1024
-  const { Body: body, $metadata, ...reply } = await client.send(new s3[`${command}Command`](all))
+  const { Body: body, $metadata, ...reply } = await client.send(new COMMANDS[command](all))
   return { status: $metadata.httpStatusCode, ...reply, ...(body && { body: await body.transformToString() }) }
 }
 
