@@ -109,7 +109,11 @@ function turnAway(ctx: Context, inbound: Inbound, line: Line, failure: Failure):
   } else if (line.decision === 'forwarded' || line.decision === 'refused') line.decision = 'refused'
   if (inbound.isAnswered) inbound.break()
   else line.status = refuse(inbound, reason)
-  if (misused !== undefined) ctx.onMisuse(misused.held)
+  if (misused !== undefined) {
+    // Before anything that it may end: the alarm must not be lost with it.
+    line.end()
+    ctx.onMisuse(misused.held)
+  }
   if (reason === 'broken' && failure.cause !== undefined)
     ctx.log.warn(`a request failed: ${describe(failure.cause)}`)
 }

@@ -115,7 +115,9 @@ export function answerUnreadable(
   const lines = ['HTTP/1.1 400 Bad Request', 'Connection: close']
   for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
-  socket.setTimeout(CHECK_MS, () => socket.destroy())
+  // A hard limit: who sends a byte now and then keeps no connection by it.
+  const timer = setTimeout(() => socket.destroy(), CHECK_MS)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 const WINDOW_BYTES = 256 * 1024
