@@ -109,6 +109,8 @@ const NEED_UPSTREAM = new Set([
   'POST /v1/admin/backends/{name}/reconcile',
 ])
 
+/** Fifteen fields must be right at once, which a draw never is: test/api/run-requests.test.ts sends them. */
+const NEED_LINES = 'POST /v1/runs/{id}/requests'
 /** It needs a receiver of notifications. */
 const NEED_RECEIVER = 'POST /v1/admin/notify/{name}/test'
 
@@ -200,6 +202,7 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
       !NEED_UPSTREAM.has(operation) &&
       !NEED_SOCKET.has(operation) &&
       operation !== NEED_RECEIVER &&
+      operation !== NEED_LINES &&
       !NEED_SECRET.has(operation) &&
       !NEED_PERSON.test(operation) &&
       ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 400),
