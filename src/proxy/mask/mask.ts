@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream'
-import { createNeedles, type Needles } from '../needles.ts'
-import { type Form, formsOf } from '../secret-forms.ts'
+import { createNeedles, type Needles } from '../../domain/needles.ts'
+import { type Form, formsOf } from '../../domain/secret-forms.ts'
 
 /** Replaces secrets in what comes back, by a mask of the same length. One for each reply. */
 export interface Mask {

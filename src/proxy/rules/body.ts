@@ -1,5 +1,5 @@
+import { escapeInQuery } from '../../domain/secret-forms.ts'
 import type { HttpUse, Place } from '../../domain/use.ts'
-import { escapeInQuery } from '../secret-forms.ts'
 import type { Live } from '../types.ts'
 import type { Known, Placeholder } from './asked.ts'
 import type { PlaceholderSearch } from './placeholders.ts'

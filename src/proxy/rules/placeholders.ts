@@ -1,5 +1,5 @@
-import { createNeedles, type Needles } from '../needles.ts'
-import { formsOf } from '../secret-forms.ts'
+import { createNeedles, type Needles } from '../../domain/needles.ts'
+import { formsOf } from '../../domain/secret-forms.ts'
 import type { Held } from '../types.ts'
 import type { Placeholder } from './asked.ts'
 import { unescapePercent } from './target.ts'

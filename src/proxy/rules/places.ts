@@ -1,5 +1,5 @@
+import { escapeInPath, escapeInQuery } from '../../domain/secret-forms.ts'
 import type { HttpUse, Place } from '../../domain/use.ts'
-import { escapeInPath, escapeInQuery } from '../secret-forms.ts'
 import type { Live } from '../types.ts'
 import type { Asked, Placeholder } from './asked.ts'
 import type { Read } from './headers.ts'

@@ -56,7 +56,9 @@ export function createNeedles<T>(list: readonly Needle<T>[]): Needles<T> {
       for (let at = Math.max(from, bytes.length - longest + 1); at < last; at += 1) {
         // Most places are told by their first two bytes.
         const some = starts[bucketOf(bytes[at] ?? 0, bytes[at + 1] ?? 0)]
-        if (some?.some((needle) => startsAt(needle, bytes, at, bytes.length - at))) return bytes.length - at
+        const left = bytes.length - at
+        if (some?.some((needle) => needle.bytes.length > left && startsAt(needle, bytes, at, left)))
+          return left
       }
       return last >= from && needles.some(({ bytes: needle }) => needle[0] === bytes[last]) ? 1 : 0
     },
