@@ -165,6 +165,17 @@ describe('rules of use', () => {
     { allow: [{ ...rule, use: '*' }] },
     { services: ['*'] },
     { services: [''] },
+    { services: ['s3', 's3-'] },
+    {
+      uses: [
+        {
+          ...USE,
+          origin: 'https://*.amazonaws.com',
+          local: true,
+          places: [{ in: 'sigv4', key_id: 'id', deny: [] }],
+        },
+      ],
+    },
   ]
   test.each(others)('refuse %j', (rules) => {
     expect(() => readUseRules(rules)).toThrow('uses')

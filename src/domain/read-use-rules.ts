@@ -1,6 +1,6 @@
 import { invalid } from './problems.ts'
 import type { HttpUse, Place, Rule, UseRules } from './use.ts'
-import { placeFault, ruleFault } from './use-rules.ts'
+import { isSigningName, originFault, placeFault, ruleFault } from './use-rules.ts'
 
 /** What an administrator names, as it is sent: the schema has checked its types and lengths. */
 export interface SentUseRules {
@@ -42,7 +42,7 @@ export type SentPlace = { readonly field?: string | undefined } & (
     }
 )
 
-/** Throws `invalid_request`, which names the place. Certificates are checked by whoever can read them. */
+/** Refuses what a proxy would not take, as `invalid_request` that names the place. Certificates are checked by whoever can read them. */
 export function readUseRules(sent: SentUseRules): UseRules {
   const uses = sent.uses?.map((use, index) => readUse(use, `uses.uses[${index}]`))
   const names = new Set(uses?.map(({ name }) => name))
@@ -57,23 +57,21 @@ export function readUseRules(sent: SentUseRules): UseRules {
 }
 
 function readUse(sent: SentUse, at: string): HttpUse {
-  const local = sent.local ?? false
-  const places = sent.places.map((place, index) => readPlace(place, `${at}.places[${index}]`))
-  const isSigned = places.length > 0 && places.every((place) => place.in === 'sigv4')
-  return {
+  const use: HttpUse = {
     protocol: 'http',
     name: readName(sent.name, `${at}.name`),
-    origin: readOrigin(sent.origin, { local, isSigned }, `${at}.origin`),
-    local,
+    origin: readOrigin(sent.origin, `${at}.origin`),
+    local: sent.local ?? false,
     ...(sent.ca === undefined ? {} : { ca: sent.ca }),
-    places,
+    places: sent.places.map((place, index) => readPlace(place, `${at}.places[${index}]`)),
     allow: sent.allow.map((one, index) => readRule(one, `${at}.allow[${index}]`)),
     deny: (sent.deny ?? []).map((one, index) => readRule(one, `${at}.deny[${index}]`)),
   }
+  requireNone(originFault(use), at)
+  return use
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-const SERVICE = /^[a-z0-9][a-z0-9-]{0,62}$/
 /** Of one list: the administrator's `services` may come on top of it. */
 const MAX_SERVICES = 64
 const FIELD = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
@@ -91,26 +89,15 @@ function readField(field: string, at: string): string {
 
 const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
 const ORIGIN = new RegExp(
-  `^(https?)://((\\*\\.)?(${LABEL}\\.)*${LABEL}|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$`,
+  `^https?://((\\*\\.)?(${LABEL}\\.)*${LABEL}|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$`,
 )
 
 /** As a browser writes it: lower case, no port that is the scheme's, an address in its one form. */
-function readOrigin(
-  origin: string,
-  { local, isSigned }: { readonly local: boolean; readonly isSigned: boolean },
-  at: string,
-): string {
-  const found = ORIGIN.exec(origin)
-  const isWild = found?.[3] !== undefined
+function readOrigin(origin: string, at: string): string {
   // A wildcard is no host name to a parser of addresses.
-  const plain = isWild ? origin.replace('*.', 'any.') : origin
-  if (found === null || URL.parse(plain)?.origin !== plain)
-    throw invalid(`"${at}" is a scheme, a host in lower case and perhaps a port: https://api.example.com.`)
-  if (isWild && !isSigned) throw invalid(`"${at}" begins with "*.", which only a use with "sigv4" alone may.`)
-  // `*.com` would stand for anybody's host.
-  if (isWild && plain.split('.').length < 3) throw invalid(`"${at}" has too few labels after "*.".`)
-  if (found[1] === 'http' && !local) throw invalid(`"${at}" is plain HTTP, which only a "local" use may be.`)
-  return origin
+  const plain = origin.replace('//*.', '//any.')
+  if (ORIGIN.test(origin) && URL.parse(plain)?.origin === plain) return origin
+  throw invalid(`"${at}" is a scheme, a host in lower case and perhaps a port: https://api.example.com.`)
 }
 
 function readPlace(sent: SentPlace, at: string): Place {
@@ -154,7 +141,7 @@ function readParameter(name: string, at: string): string {
 
 function readServices(services: readonly string[], at: string): readonly string[] {
   if (services.length > MAX_SERVICES) throw invalid(`"${at}" has at most ${MAX_SERVICES} services.`)
-  if (services.every((one) => SERVICE.test(one))) return services
+  if (services.every(isSigningName)) return services
   throw invalid(`"${at}" has signing names of AWS, such as "s3".`)
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { HttpUse, Place } from './use.ts'
-import { useFault, useRulesFault } from './use-rules.ts'
+import { useFault } from './use-rules.ts'
 
 const use = (over: Partial<HttpUse> = {}): HttpUse => ({
   protocol: 'http',
@@ -63,17 +63,19 @@ const HOSTILE_PATHS = [
   ...['/\ud800', '/a\u0085', '/\u2028', `/${'a'.repeat(512)}`, `/${'a/'.repeat(80)}`, '/*a*a*a*a*'],
 ]
 test.each(HOSTILE_PATHS)('refuses the pattern %j', (path) => {
-  const fault = useRulesFault({
-    allow: [
-      { methods: ['GET'], path: '/ok' },
-      { methods: ['GET'], path },
-    ],
-  })
+  const fault = useFault(
+    use({
+      allow: [
+        { methods: ['GET'], path: '/ok' },
+        { methods: ['GET'], path },
+      ],
+    }),
+  )
   expect(fault).toMatch(/^allow\[1\]\.path (?:must|may) /)
 })
 
 test('refuses escapes in patterns, other than a slash where slashes are permitted', () => {
-  const rule = (path: string) => useRulesFault({ deny: [{ methods: ['*'], path, slashes: true }] })
+  const rule = (path: string) => useFault(use({ deny: [{ methods: ['*'], path, slashes: true }] }))
   expect(rule('/a%2fb')).toBeUndefined()
   for (const path of ['/a%2e%2fb', '/%2e', '/a%2f..%2fb', '/a%252Fb', '/%5c']) {
     expect(rule(path), path).toMatch(/^deny\[0\]\.path /)
@@ -83,7 +85,7 @@ test('refuses escapes in patterns, other than a slash where slashes are permitte
 test.each([[[]], [['get']], [['*', 'GET']], [['CONNECT']], [['TRACE']], [['GET ']], [['']], [['G ET']]])(
   'refuses the methods %j',
   (methods) => {
-    expect(useRulesFault({ allow: [{ methods, path: '/' }] })).toMatch(/^allow\[0\]\.methods /)
+    expect(useFault(use({ allow: [{ methods, path: '/' }] }))).toMatch(/^allow\[0\]\.methods /)
   },
 )
 
@@ -143,13 +145,8 @@ const HOSTILE_PLACES: Place[] = [
   { in: 'sigv4', keyId: '', deny: [] },
   { in: 'sigv4', keyId: 'id', deny: ['S3'] },
   { in: 'sigv4', keyId: 'id', allow: ['s3/*'], deny: [] },
+  { in: 'sigv4', keyId: 'id', allow: ['s3', '*'], deny: [] },
 ]
 test.each(HOSTILE_PLACES)('refuses the place %j', (place) => {
   expect(useFault(use({ places: [place] }))).toMatch(/^places\[0\]/)
-})
-
-test('refuses two uses of one name, and services that are none', () => {
-  expect(useRulesFault({ uses: [use(), use()] })).toBe('uses must not have one name twice')
-  expect(useRulesFault({ uses: [use({ origin: 'x' })] })).toMatch(/^uses\[0\]\.origin /)
-  expect(useRulesFault({ services: ['s3', '*'] })).toMatch(/^services\[1\] /)
 })

@@ -1,5 +1,5 @@
 import { readOrigin } from './network/authority.ts'
-import type { HttpUse, Place, Rule, UseRules } from './use.ts'
+import type { HttpUse, Place, Rule } from './use.ts'
 import { readPathPattern } from './use-pattern.ts'
 
 /**
@@ -11,26 +11,13 @@ type Fault = string | undefined
 /** RFC 9110 §5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 const METHOD = /^[A-Z](?:[A-Z-]{0,30}[A-Z])?$/
-const SIGNING_NAME = /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/
+const SIGNING_NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
 /** Those that the proxy reads or writes itself, or that belong to one connection: no secret can stand there. */
 const NEVER_PLACES = new Set([
   ...['host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'te', 'trailer', 'upgrade'],
   ...['expect', 'date', 'content-type', 'content-encoding', 'accept-encoding', 'forwarded', 'http2-settings'],
 ])
 const MAX_BODY_BYTES = 1_048_576
-
-/** What an administrator names on a backend. */
-export function useRulesFault(rules: UseRules): Fault {
-  const uses = rules.uses ?? []
-  const names = uses.map(({ name }) => name)
-  if (new Set(names).size !== names.length) return 'uses must not have one name twice'
-  return (
-    first('uses', uses, useFault) ??
-    first('allow', rules.allow ?? [], ruleFault) ??
-    first('deny', rules.deny ?? [], ruleFault) ??
-    first('services', rules.services ?? [], signingNameFault)
-  )
-}
 
 export function useFault(use: HttpUse): Fault {
   return (
@@ -52,13 +39,16 @@ export function ruleFault({ methods, path, slashes }: Rule): Fault {
   return typeof read === 'string' ? `.path ${read}` : undefined
 }
 
-function isMethod(method: string): boolean {
+/** Also of a request: a method of today, in capitals; an upstream may take others for these. */
+export function isMethod(method: string): boolean {
   return METHOD.test(method) && method !== 'CONNECT' && method !== 'TRACE'
 }
 
-function originFault({ origin, local, places }: HttpUse): Fault {
+/** Where a use is: its scheme, and whom a `*.` may stand for. */
+export function originFault({ origin, local, places }: HttpUse): Fault {
   const read = readOrigin(origin)
-  if (read === undefined) return '.origin must be https://HOST or https://HOST:PORT, with nothing behind'
+  if (read === undefined)
+    return '.origin must be https://HOST or https://HOST:PORT, with nothing behind, and two labels after a *.'
   if (read.scheme === 'http' && !local) return '.origin must be https unless the use is local'
   if (!read.wildcard) return undefined
   if (local) return '.origin must name one host if the use is local'
@@ -95,8 +85,13 @@ function isReserved(name: string): boolean {
   return NEVER_PLACES.has(lower) || /^(?:proxy|x-mayfly|x-forwarded)-/.test(lower)
 }
 
+/** As AWS has them in the scope of a signature. */
+export function isSigningName(name: string): boolean {
+  return SIGNING_NAME.test(name)
+}
+
 function signingNameFault(name: string): Fault {
-  return SIGNING_NAME.test(name) ? undefined : ' must be a signing name of AWS, as s3'
+  return isSigningName(name) ? undefined : ' must be a signing name of AWS, as s3'
 }
 
 function first<T>(field: string, items: readonly T[], check: (item: T) => Fault): Fault {

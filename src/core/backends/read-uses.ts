@@ -5,7 +5,6 @@ import { mergeUses, namesOfUses } from '../../domain/merge-uses.ts'
 import { invalid } from '../../domain/problems.ts'
 import { readUseRules, type SentUseRules } from '../../domain/read-use-rules.ts'
 import type { UseRules } from '../../domain/use.ts'
-import { useRulesFault } from '../../domain/use-rules.ts'
 import type { Actor } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { requireUsePower, requireWholeBackend } from './backend-power.ts'
@@ -33,9 +32,6 @@ export function readUses(
     return null
   }
   const rules = readUseRules(sent)
-  // What a proxy would not take must not be stored.
-  const fault = useRulesFault(rules)
-  if (fault !== undefined) throw invalid(`"uses" is not valid: ${fault}.`)
   if (isDeepStrictEqual(rules, old)) return old
   requireUsePower(core, actor)
   for (const [index, { ca }] of (rules.uses ?? []).entries())

@@ -1,4 +1,5 @@
 import { authorityText, hostHeader, readAuthority } from '../../domain/network/authority.ts'
+import { isMethod } from '../../domain/use-rules.ts'
 import type { Held } from '../types.ts'
 import type { Asked, Known, Placeholder, Refused, Verdict } from './asked.ts'
 import { type CompiledUse, compileUse, judge, type Outcome } from './compiled-use.ts'
@@ -50,9 +51,6 @@ function usesByAuthority(helds: readonly Held[]): UsesAt {
   }
 }
 
-/** A method of today, in capitals: an upstream may take others for these. */
-const METHOD = /^[A-Z](?:[A-Z-]{0,30}[A-Z])?$/
-
 function decide(asked: Asked, search: PlaceholderSearch, usesAt: UsesAt): Verdict {
   const authority = readAuthority(asked.authority, asked.scheme)
   if (authority === undefined) return refuse('bad_host')
@@ -67,8 +65,7 @@ function decide(asked: Asked, search: PlaceholderSearch, usesAt: UsesAt): Verdic
   const expected = expectedAuthorities({ ...asked, authority: canonical })
   const fault = hostFault(asked, read, expected)
   if (fault !== undefined) return refuse(fault)
-  if (!METHOD.test(asked.method) || ['CONNECT', 'TRACE', 'PRI'].includes(asked.method))
-    return refuse('bad_method')
+  if (!isMethod(asked.method) || asked.method === 'PRI') return refuse('bad_method')
   const target = readTarget(asked, expected)
   if (target === null) return refuse('bad_target')
   const sought = { asked, read, target, search, found, host: hostHeader(authority, asked.scheme) }

@@ -1,4 +1,5 @@
 import type { Place } from '../../domain/use.ts'
+import { isSigningName } from '../../domain/use-rules.ts'
 import type { Placeholder } from './asked.ts'
 import { isFor, oneHeader, oneParameter, type Sought } from './places.ts'
 import type { Reason } from './refusals.ts'
@@ -16,7 +17,6 @@ type SigV4 = Place & { readonly in: 'sigv4' }
 
 /** The algorithm, then its three parts in any order. */
 const CREDENTIAL = /^AWS4-HMAC-SHA256 +(?:[^,]*, *)*?Credential=([^,\s]+)/
-const SERVICE = /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/
 
 /** Undefined: no placeholder signed it. The scope is `id/date/region/service/aws4_request`. */
 export function readSignature(place: SigV4, sought: Sought): Signature | Reason | undefined {
@@ -39,7 +39,7 @@ function keyOf(credential: string, place: SigV4, { search }: Sought) {
   const placeholder = search.named(id)
   if (!isFor(placeholder, place.keyId)) return undefined
   const isScope = /^\d{8}$/.test(date ?? '') && region !== undefined && end === 'aws4_request'
-  const isRead = isScope && more.length === 0 && SERVICE.test(service)
+  const isRead = isScope && more.length === 0 && isSigningName(service)
   return { placeholder, service: isRead ? service : undefined }
 }
 
