@@ -1,24 +1,17 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { isIP, type Socket } from 'node:net'
 import { authorityText, readAuthority } from '../../domain/network/authority.ts'
 import type { Reason } from '../rules/refusals.ts'
 import type { Context } from './context.ts'
 import { Failure, failureOf } from './failure.ts'
+import { createHttp1Server } from './http1-server.ts'
 import type { Way } from './inbound/inbound.ts'
-import { readHttp1 } from './inbound/inbound-h1.ts'
 import { beginLine } from './line.ts'
 import { answerBare, refuse } from './own-reply.ts'
 import { openSecure } from './secure.ts'
 import { destinationOf } from './serve.ts'
-import {
-  answerUnreadable,
-  http1Options,
-  type OnRequest,
-  readUpgrade,
-  type Servers,
-  watchTimes,
-} from './servers.ts'
+import type { OnRequest, Servers } from './servers.ts'
 import { ignoreErrors } from './sockets.ts'
 import { isTunnelled, openTunnel } from './tunnel.ts'
 import { bareHost } from './upstream/reach.ts'
@@ -35,10 +28,14 @@ export function newLogin(): Login {
 /** Reads what clients of a forward proxy send: CONNECT, and requests in absolute form. Who has no login gets nothing. */
 export function createForward(ctx: Context, login: Login, servers: Servers, onRequest: OnRequest) {
   const hasLogin = createLoginCheck(login)
-  const http1 = createServer(http1Options())
-  http1.maxHeadersCount = 0
-  watchTimes(http1)
-
+  const http1 = createHttp1Server(ctx, {
+    onRequest(inbound, request, socketed) {
+      if (hasLogin(request)) onRequest(inbound, wayOf(request), socketed)
+      else if (socketed !== undefined) answerBare(socketed.socket, 'no_login')
+      else refuse(inbound, 'no_login')
+    },
+    authorityOf: () => '',
+  })
   http1.on('connect', (request, socket: Socket, head) => {
     ignoreErrors(socket)
     if (head.length > 0) socket.unshift(head)
@@ -47,21 +44,6 @@ export function createForward(ctx: Context, login: Login, servers: Servers, onRe
       turnAway(ctx, request, socket, failureOf(error, 'broken').reason),
     )
   })
-  const take = (request: IncomingMessage, response: ServerResponse) => {
-    const inbound = readHttp1(request, response)
-    if (hasLogin(request)) onRequest(inbound, wayOf(request))
-    else refuse(inbound, 'no_login')
-  }
-  http1.on('request', take)
-  http1.on('checkContinue', take)
-  http1.on('checkExpectation', take)
-  http1.on('upgrade', (request, socket: Socket, head) => {
-    if (hasLogin(request)) onRequest(readUpgrade(request, socket), wayOf(request), { socket, head })
-    else answerBare(socket, 'no_login')
-  })
-  http1.on('clientError', (error: Error & { code?: string }, socket: Socket) =>
-    answerUnreadable(ctx, error.code, socket, ''),
-  )
   return {
     take: (raw: Socket) => void http1.emit('connection', raw),
     close: () => void http1.close(),
@@ -112,17 +94,13 @@ async function intercept(ctx: Context, servers: Servers, socket: Socket, authori
   const host = bareHost(authority.slice(0, authority.lastIndexOf(':')))
   await openSecure(ctx.authority, socket, host, (secure, protocol) => {
     const named = secure.servername
-    const isRight = named ? named.toLowerCase() === host : isAddress(host)
+    const isRight = named ? named.toLowerCase() === host : isIP(host) !== 0
     servers.take(
       secure,
       { authority, scheme: 'https', ...(!isRight && { refused: 'wrong_sni' as const }) },
       protocol,
     )
   })
-}
-
-function isAddress(host: string): boolean {
-  return host.includes(':') || /^[\d.]+$/.test(host)
 }
 
 function turnAway(ctx: Context, request: IncomingMessage, socket: Socket, reason: Reason): void {

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Reason, refusalBody, refusalOf } from '../rules/refusals.ts'
+import { pairsOf } from './flat.ts'
 import type { Inbound } from './inbound/inbound.ts'
 
 /** A body of a refused request that is read to its end, so that the connection can stay. */
@@ -64,14 +65,14 @@ function isConnection(headers: readonly string[], at: number): boolean {
 }
 
 /** In HTTP/1.1, on a socket of which nobody reads requests; it ends. */
-export function answerBare(socket: Socket, reason: Reason): void {
+export function answerBare(socket: Socket, reason: Reason, lingerMs = LINGER_MS): void {
   const { status, headers, body } = ownReply(reason)
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
   if (status !== 407) lines.push('Connection: close')
-  for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
+  for (const [name, value] of pairsOf(headers)) lines.push(`${name}: ${value}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
   socket.resume()
   // Whatever it still sends: who is turned away keeps no connection.
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
 }

@@ -23,7 +23,8 @@ const HOP = new Set([
 ])
 /** Statuses without a body, whatever their headers say (RFC 9112 §6.3). */
 const BODILESS = new Set([204, 304])
-const LENGTH = 14
+/** Of the names that are looked at: `connection`, `content-type`, `content-encoding`. */
+const LENGTHS = new Set([10, 12, 16])
 
 export interface ReturnOptions {
   readonly method: string
@@ -73,8 +74,7 @@ function read(flat: readonly string[]) {
   let type: string | undefined
   for (let at = 0; at + 1 < flat.length; at += 2) {
     const name = flat[at] ?? ''
-    // Most names need no second look.
-    if (name.length !== 10 && name.length !== 12 && name.length !== LENGTH + 2) continue
+    if (!LENGTHS.has(name.length)) continue
     const lower = name.toLowerCase()
     const value = flat[at + 1] ?? ''
     if (lower === 'content-encoding') encoding += `${encoding === '' ? '' : ','}${value}`

@@ -106,7 +106,7 @@ function turnAway(ctx: Context, inbound: Inbound, line: Line, failure: Failure):
   if (misused !== undefined) {
     line.decision = 'misused'
     line.placeholder = misused.name
-  } else if (line.decision === 'forwarded' || line.decision === 'refused') line.decision = 'refused'
+  } else if (line.decision === 'forwarded') line.decision = 'refused'
   if (inbound.isAnswered) inbound.break()
   else line.status = refuse(inbound, reason)
   if (misused !== undefined) {

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
+import { bridge } from './bridge.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { beginLine } from './line.ts'
 import { destinationOf } from './serve.ts'
 import { ignoreErrors, reset } from './sockets.ts'
-import { join } from './upgrade.ts'
 
 /** Whether TLS to this host is not opened. `*.` stands for one or more labels. */
 export function isTunnelled(names: readonly string[], host: string): boolean {
@@ -31,22 +31,5 @@ export async function openTunnel(
   ignoreErrors(upstream)
   accept()
   line.decision = 'tunnelled'
-  const idle = setTimeout(() => {
-    line.reason = 'too_slow'
-    reset(socket)
-    reset(upstream)
-  }, ctx.idleMs)
-  join(socket, upstream, idle, (chunk) => {
-    line.bytesSent += chunk.length
-    return chunk
-  })
-  join(upstream, socket, idle, (chunk) => {
-    line.bytesReceived += chunk.length
-    return chunk
-  })
-  socket.once('close', () => {
-    clearTimeout(idle)
-    upstream.destroy()
-    line.end()
-  })
+  bridge({ socket, upstream, line, idleMs: ctx.idleMs, masking: undefined })
 }

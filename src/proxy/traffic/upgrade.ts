@@ -1,10 +1,10 @@
-import { request, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, request, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
-import type { BodyMask } from '../mask/mask.ts'
 import { pump } from './body.ts'
+import { bridge } from './bridge.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
+import { pairsOf } from './flat.ts'
 import type { Inbound } from './inbound/inbound.ts'
 import type { Line } from './line.ts'
 import type { Prepared } from './prepared.ts'
@@ -91,7 +91,7 @@ function ask(of: Switch, upstream: Socket): Promise<void> {
 }
 
 /** The upstream answers in HTTP: its reply ends the connection. */
-function declined({ inbound, prepared, line }: Switch, reply: import('node:http').IncomingMessage): void {
+function declined({ inbound, prepared, line }: Switch, reply: IncomingMessage): void {
   const flat = withoutHop(reply.rawHeaders)
   const status = reply.statusCode ?? 0
   line.status = status
@@ -103,7 +103,10 @@ function declined({ inbound, prepared, line }: Switch, reply: import('node:http'
   )
   reply.on('error', () => inbound.break())
   pump(reply, out, {
-    onChunk: (chunk) => masked(line, chunk, masking),
+    onChunk: (chunk) => {
+      line.bytesReceived += chunk.length
+      return masking === undefined ? chunk : masking.write(chunk)
+    },
     onEnd: () => masking?.end(),
   })
 }
@@ -115,63 +118,11 @@ function agreed(of: Switch, upstream: Socket, rawHeaders: readonly string[], hea
   const flat = withoutHop(rawHeaders)
   const headers = prepared.mask?.headers(flat) ?? flat
   const lines = [`HTTP/1.1 101 ${STATUS_CODES[101]}`, 'Connection: Upgrade', `Upgrade: ${prepared.upgrade}`]
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    if (prepared.mask !== undefined && EXTENSIONS.test(headers[at] ?? '')) continue
-    lines.push(`${headers[at]}: ${headers[at + 1]}`)
+  for (const [name, value] of pairsOf(headers)) {
+    if (prepared.mask === undefined || !EXTENSIONS.test(name)) lines.push(`${name}: ${value}`)
   }
   socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-  const idle = setTimeout(() => {
-    line.reason = 'too_slow'
-    reset(socket)
-    reset(upstream)
-  }, ctx.idleMs)
-  const masking = prepared.mask?.open()
   if (head.length > 0) upstream.unshift(head)
   if (socketed.head.length > 0) socket.unshift(socketed.head)
-  join(
-    upstream,
-    socket,
-    idle,
-    (chunk) => masked(line, chunk, masking),
-    () => masking?.end(),
-  )
-  join(socket, upstream, idle, (chunk) => {
-    line.bytesSent += chunk.length
-    return chunk
-  })
-  socket.once('close', () => {
-    clearTimeout(idle)
-    line.end()
-  })
-}
-
-/** One direction of bytes. What breaks on one side breaks the other. */
-export function join(
-  from: Socket,
-  to: Socket,
-  idle: NodeJS.Timeout,
-  onChunk: (chunk: Buffer) => Buffer,
-  onEnd: () => Buffer | undefined = () => undefined,
-): void {
-  let hasEnded = false
-  pump(from as Duplex, to, {
-    onChunk: (chunk) => {
-      idle.refresh()
-      return onChunk(chunk)
-    },
-    onEnd: () => {
-      hasEnded = true
-      return onEnd()
-    },
-  })
-  from.once('error', () => reset(to))
-  from.once('close', () => {
-    if (!hasEnded) reset(to)
-  })
-  from.resume()
-}
-
-function masked(line: Line, chunk: Buffer, masking: BodyMask | undefined): Buffer {
-  line.bytesReceived += chunk.length
-  return masking === undefined ? chunk : masking.write(chunk)
+  bridge({ socket, upstream, line, idleMs: ctx.idleMs, masking: prepared.mask?.open() })
 }

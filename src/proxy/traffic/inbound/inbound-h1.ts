@@ -1,12 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pairsOf } from '../flat.ts'
 import { reset } from '../sockets.ts'
 import type { Inbound } from './inbound.ts'
 
 export function readHttp1(request: IncomingMessage, response: ServerResponse): Inbound {
-  const { rawHeaders } = request
-  const headers: [string, string][] = []
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
-    headers.push([rawHeaders[at] ?? '', rawHeaders[at + 1] ?? ''])
   const { 'content-length': length, 'transfer-encoding': coding, expect } = request.headers
   // An upstream's date, or none.
   response.sendDate = false
@@ -15,7 +12,7 @@ export function readHttp1(request: IncomingMessage, response: ServerResponse): I
   return {
     method: request.method ?? '',
     target: request.url ?? '',
-    headers,
+    headers: pairsOf(request.rawHeaders),
     http2: undefined,
     body: request,
     hasBody: coding !== undefined || (length !== undefined && length !== '0'),
@@ -35,13 +32,7 @@ export function readHttp1(request: IncomingMessage, response: ServerResponse): I
       if (isOver) response.end()
       return response
     },
-    sendTrailers: (flat) => {
-      const pairs = Array.from({ length: flat.length / 2 }, (_, at): [string, string] => [
-        flat[2 * at] ?? '',
-        flat[2 * at + 1] ?? '',
-      ])
-      response.addTrailers(pairs)
-    },
+    sendTrailers: (flat) => response.addTrailers(pairsOf(flat)),
     break: () => {
       if (response.writableFinished) return
       reset(request.socket)
@@ -56,10 +47,10 @@ export function readHttp1(request: IncomingMessage, response: ServerResponse): I
 function writeHints(response: ServerResponse, flat: readonly string[]): void {
   const link: string[] = []
   const others: Record<string, string> = {}
-  for (let at = 0; at + 1 < flat.length; at += 2) {
-    const name = (flat[at] ?? '').toLowerCase()
-    if (name === 'link') link.push(flat[at + 1] ?? '')
-    else others[name] = flat[at + 1] ?? ''
+  for (const [name, value] of pairsOf(flat)) {
+    const lower = name.toLowerCase()
+    if (lower === 'link') link.push(value)
+    else others[lower] = value
   }
   try {
     if (link.length > 0) response.writeEarlyHints({ ...others, link })

@@ -1,16 +1,11 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
-import type { Header } from '../../rules/asked.ts'
 import { readHttp2 } from '../../rules/http2.ts'
-import { toFields } from '../upstream/outbound-h2.ts'
+import { pairsOf, toFields } from '../flat.ts'
 import type { Inbound } from './inbound.ts'
 
 /** Null: the request is malformed. `raw`: names and values in turn, with pseudo-headers. */
 export function readStream(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): Inbound | null {
-  const pairs = Array.from(
-    { length: raw.length / 2 },
-    (_, at): Header => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''],
-  )
-  const request = readHttp2(pairs)
+  const request = readHttp2(pairsOf(raw))
   if (request === null) return null
   let received: readonly string[] = []
   let sent: readonly string[] = []

@@ -1,5 +1,6 @@
 import { type Agent, type IncomingMessage, request } from 'node:http'
 import { Failure, failureOf } from '../failure.ts'
+import { pairsOf } from '../flat.ts'
 import { reset } from '../sockets.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 
@@ -70,7 +71,7 @@ export function sendByHttp1(agent: Agent, of: OutRequest, on: OutboundEvents): O
   if (!of.hasBody) outgoing.end()
   return {
     body: outgoing,
-    sendTrailers: (trailers) => outgoing.addTrailers(pairs(trailers)),
+    sendTrailers: (trailers) => outgoing.addTrailers(pairsOf(trailers)),
     break: () => {
       isOver = true
       if (isFreed) return
@@ -84,8 +85,4 @@ export function sendByHttp1(agent: Agent, of: OutRequest, on: OutboundEvents): O
 function isReadable({ statusCode = 0, headers }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding']
   return statusCode >= 200 && statusCode <= 599 && (coding === undefined || /^chunked$/i.test(coding))
-}
-
-function pairs(flat: readonly string[]): [string, string][] {
-  return Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] ?? '', flat[2 * at + 1] ?? ''])
 }

@@ -5,6 +5,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import { Failure } from '../failure.ts'
+import { toFields } from '../flat.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import type { Taken } from './sessions.ts'
 
@@ -90,20 +91,6 @@ function requestFields(of: OutRequest) {
     else if (lower !== 'expect') flat.push(lower, value)
   }
   return { authority, fields: toFields(flat) }
-}
-
-/** As Node wants headers of HTTP/2: names in lower case, several values as a list. */
-export function toFields(flat: readonly string[]): OutgoingHttpHeaders {
-  const fields: Record<string, string | string[]> = Object.create(null)
-  for (let at = 0; at + 1 < flat.length; at += 2) {
-    const name = (flat[at] ?? '').toLowerCase()
-    const value = flat[at + 1] ?? ''
-    const known = fields[name]
-    if (known === undefined) fields[name] = value
-    else if (typeof known === 'string') fields[name] = [known, value]
-    else known.push(value)
-  }
-  return fields
 }
 
 function withoutPseudo(raw: readonly string[]): string[] {

@@ -1,0 +1,63 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { BodyMask } from '../mask/mask.ts'
+import { pump } from './body.ts'
+import type { Line } from './line.ts'
+import { reset } from './sockets.ts'
+
+export interface Bridge {
+  /** Of the client. */
+  readonly socket: Socket
+  readonly upstream: Socket
+  readonly line: Line
+  readonly idleMs: number
+  /** For what the upstream sends. */
+  readonly masking: BodyMask | undefined
+}
+
+/** Copies bytes both ways until one side ends, breaks or is silent for too long, then ends the line. */
+export function bridge({ socket, upstream, line, idleMs, masking }: Bridge): void {
+  const idle = setTimeout(() => {
+    line.reason = 'too_slow'
+    reset(socket)
+    reset(upstream)
+  }, idleMs)
+  join(upstream, socket, {
+    onChunk: (chunk) => {
+      idle.refresh()
+      line.bytesReceived += chunk.length
+      return masking === undefined ? chunk : masking.write(chunk)
+    },
+    onEnd: () => masking?.end(),
+  })
+  join(socket, upstream, {
+    onChunk: (chunk) => {
+      idle.refresh()
+      line.bytesSent += chunk.length
+      return chunk
+    },
+    onEnd: () => undefined,
+  })
+  socket.once('close', () => {
+    clearTimeout(idle)
+    upstream.destroy()
+    line.end()
+  })
+}
+
+/** One direction. What breaks on one side breaks the other. */
+function join(from: Socket, to: Socket, { onChunk, onEnd }: Parameters<typeof pump>[2]): void {
+  let hasEnded = false
+  pump(from as Duplex, to, {
+    onChunk,
+    onEnd: () => {
+      hasEnded = true
+      return onEnd()
+    },
+  })
+  from.once('error', () => reset(to))
+  from.once('close', () => {
+    if (!hasEnded) reset(to)
+  })
+  from.resume()
+}
