@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { unavailable } from '../domain/backend-error.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import { findListenerUids, findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
-import { unmappedUid } from '../domain/network/socket-table.ts'
+import { ownUnmappedUid, readText } from './system-files.ts'
 
 /** Whose listeners on loopback addresses may get the secrets of a backend, besides those of root and of ourselves (ADR 0041). */
 export interface ListenerRules {
@@ -62,7 +60,7 @@ const HINT = ' If that account runs the upstream, name it in "local_user".'
 /** The uid at the other end; undefined where that is not certain. */
 async function ownerOf(socket: Socket, read: ReadTable): Promise<number | undefined> {
   const uid = (await findPeerUid(socket, read)) ?? (await ownerOfQueue(socket, read))
-  return uid === unmapped() ? undefined : uid
+  return uid === ownUnmappedUid() ? undefined : uid
 }
 
 /** A connection that no process has accepted yet is in the queue of a listener, which cannot end without ending it. */
@@ -82,20 +80,4 @@ function uidsOf(account: string, passwd: string): number[] {
   const row = rows.find(([name]) => name === account)
   const uid = row?.[2] ?? account
   return /^\d{1,10}$/.test(uid) ? [Number(uid)] : []
-}
-
-function unmapped(): number | undefined {
-  return unmappedUid(readNow('/proc/self/uid_map'), readNow('/proc/sys/kernel/overflowuid'))
-}
-
-function readText(path: string): Promise<string> {
-  return readFile(path, 'latin1').catch(() => '')
-}
-
-function readNow(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
 }

@@ -1,10 +1,10 @@
 import { Resolver, lookup as systemLookup } from 'node:dns/promises'
-import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { hostname as ownHostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
 import { addressesInHosts, candidatesOf, searchOf, sourcesOf } from './name-files.ts'
+import { readText } from './system-files.ts'
 
 /** One look-up of a name, as `getaddrinfo` does it, but without a thread that waits for a silent name server. */
 
@@ -156,8 +156,4 @@ async function askSystem(name: string): Promise<readonly string[]> {
     if (ABSENT.has(codeOf(error))) return []
     throw error
   }
-}
-
-function readText(path: string): Promise<string> {
-  return readFile(path, 'latin1').catch(() => '')
 }

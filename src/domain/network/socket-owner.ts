@@ -5,15 +5,12 @@ import { type Ends, exactListenerUids, listenerUids, peerUid } from './socket-ta
 /** Returns the text of a file below `/proc`, or an empty one. */
 export type ReadTable = (path: string) => Promise<string>
 
-/** On a busy machine two are not enough. */
-const MOST_TRIES = 5
-
-/** The uid of the other end of a loopback connection, once a process has it. */
-export async function findPeerUid(socket: Ends, read: ReadTable): Promise<number | undefined> {
+/** The uid of the other end of a loopback connection, once a process has it. Where one surely has, more tries are worth it. */
+export async function findPeerUid(socket: Ends, read: ReadTable, most = 2): Promise<number | undefined> {
   // Sockets that come and go move rows while the kernel lists them, which can hide one that has been there all along.
   for (let tries = 1; ; tries += 1) {
     const uid = await findPeerOnce(socket, read)
-    if (uid !== undefined || tries === MOST_TRIES) return uid
+    if (uid !== undefined || tries === most) return uid
   }
 }
 
