@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { unescapePercent } from '../rules/target.ts'
 
 /*
  * The parts of an AWS Signature Version 4 (IAM User Guide, "Create a signed AWS API request"). All texts are latin1: a character is
@@ -41,7 +42,7 @@ export function canonicalRequest({ service, ...request }: ToCanonize): string {
 }
 
 function canonicalPath(path: string, service: string): string {
-  if (isS3(service)) return encode(decode(path), true)
+  if (isS3(service)) return encode(unescapePercent(path), true)
   return encode(withoutDots(path), true)
 }
 
@@ -73,7 +74,7 @@ export function readQuery(query: string): [name: string, value: string][] {
     .map((pair) => {
       const at = pair.indexOf('=')
       const [name, value] = at === -1 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
-      return [decode(name.replaceAll('+', ' ')), decode(value.replaceAll('+', ' '))]
+      return [unescapePercent(name.replaceAll('+', ' ')), unescapePercent(value.replaceAll('+', ' '))]
     })
 }
 
@@ -92,13 +93,6 @@ export function encode(text: string, keepsSlashes = false): string {
     if (keepsSlashes && byte === SLASH) return character
     return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
   })
-}
-
-/** An escape that is none stays as it is. */
-function decode(text: string): string {
-  return text.includes('%')
-    ? text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    : text
 }
 
 function compare(a: string, b: string): number {
@@ -133,8 +127,9 @@ export function signatureOf(key: SigningKey, canonical: string): string {
   return key.sign([ALGORITHM, key.scope.time, scopeText(key.scope), hashOf(canonical)].join('\n'))
 }
 
-export function hashOf(text: string): string {
-  return createHash('sha256').update(text, 'latin1').digest('hex')
+export function hashOf(text: string | Buffer): string {
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'latin1') : text
+  return createHash('sha256').update(bytes).digest('hex')
 }
 
 function hmac(key: Buffer, text: string): Buffer {

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Header, Refused } from '../rules/asked.ts'
 import { canonicalRequest, type SigningKey, signatureOf, signingKey } from './canonical.ts'
-import { BAD_SIGNATURE, queryOf, type Signed } from './read-signed.ts'
+import { BAD_SIGNATURE, type Signed, splitTarget } from './read-signed.ts'
 import { type SigV4Place, TOKEN_UNSIGNED } from './sign-anew.ts'
 
 /** What a client has signed with its placeholder. */
@@ -33,11 +33,10 @@ export function checkSignature(asked: ToCheck): Claim | Refused {
   const payloadHash = signed.payload.kind === 'hashed' ? bodyHash : signed.payload.hash
   if (secret === undefined || payloadHash === undefined) return BAD_SIGNATURE
   const key = signingKey(secret, signed)
-  const at = target.indexOf('?')
+  const [path, query] = splitTarget(target)
   const canonical = canonicalRequest({
-    ...{ method, headers, payloadHash, service: signed.service },
-    path: at === -1 ? target : target.slice(0, at),
-    query: signed.form === 'header' ? queryOf(target) : unsignedQuery(target, signed.service),
+    ...{ method, path, headers, payloadHash, service: signed.service },
+    query: signed.form === 'header' ? query : unsignedQuery(query, signed.service),
     signedHeaders: signed.signedHeaders.toSorted(),
   })
   const expected = Buffer.from(signatureOf(key, canonical))
@@ -46,9 +45,9 @@ export function checkSignature(asked: ToCheck): Claim | Refused {
 }
 
 /** The signature is not part of what it signs. */
-function unsignedQuery(target: string, service: string): string {
+function unsignedQuery(query: string, service: string): string {
   const late = TOKEN_UNSIGNED.has(service)
-  return queryOf(target)
+  return query
     .split('&')
     .filter((pair) => !/^X-Amz-Signature=/.test(pair) && !(late && /^X-Amz-Security-Token=/.test(pair)))
     .join('&')

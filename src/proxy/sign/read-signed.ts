@@ -63,8 +63,13 @@ export function readSigned({ target, headers }: SignedRequest): Signed | Refused
 }
 
 export function queryOf(target: string): string {
+  return splitTarget(target)[1]
+}
+
+/** The query without `?`; empty where there is none. */
+export function splitTarget(target: string): [path: string, query: string] {
   const at = target.indexOf('?')
-  return at === -1 ? '' : target.slice(at + 1)
+  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)]
 }
 
 export function valuesOf(headers: SignedRequest['headers'], name: string): string[] {

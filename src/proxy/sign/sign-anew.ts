@@ -13,7 +13,14 @@ import {
   signingKey,
 } from './canonical.ts'
 import { createChunkSigner } from './chunks.ts'
-import { BAD_SIGNATURE, queryOf, type Signed, type SignedRequest, valuesOf } from './read-signed.ts'
+import {
+  BAD_SIGNATURE,
+  queryOf,
+  type Signed,
+  type SignedRequest,
+  splitTarget,
+  valuesOf,
+} from './read-signed.ts'
 
 export type SigV4Place = Extract<Place, { readonly in: 'sigv4' }>
 
@@ -105,7 +112,7 @@ function signHeaders(asked: ToSign, { keyId, token, key, payloadHash }: Keys): S
   ]
   const own = headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith('x-amz-'))
   const signedHeaders = toSign(signed.signedHeaders, headers, own)
-  const [path = '', query = ''] = splitTarget(request.target)
+  const [path, query] = splitTarget(request.target)
   const canonical = canonicalRequest({
     ...{ method: request.method, path, query, headers, signedHeaders, payloadHash },
     service: signed.service,
@@ -126,7 +133,7 @@ function signHeaders(asked: ToSign, { keyId, token, key, payloadHash }: Keys): S
 function signQuery({ request, signed, host }: ToSign, { keyId, token, key, payloadHash }: Keys): SignedAnew {
   const headers = withHost(request.headers, host)
   const signedHeaders = toSign(signed.signedHeaders, headers, [])
-  const [path = '', sent = ''] = splitTarget(request.target)
+  const [path, sent] = splitTarget(request.target)
   const set = new Map([
     ['X-Amz-Credential', `${keyId}/${scopeText(signed)}`],
     ['X-Amz-SignedHeaders', signedHeaders.join(';')],
@@ -159,9 +166,4 @@ function toSign(named: readonly string[], headers: readonly Header[], own: reado
   return [...new Set([...named, ...own, 'host'])]
     .filter((name) => sent.has(name) && !NEVER_SIGNED.has(name))
     .sort()
-}
-
-function splitTarget(target: string): [path: string, query: string] {
-  const at = target.indexOf('?')
-  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)]
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Sign } from '../rules/asked.ts'
+import { hashOf } from '../sign/canonical.ts'
 import { checkSignature } from '../sign/check-signature.ts'
 import { readSigned } from '../sign/read-signed.ts'
 import { checkService } from '../sign/service.ts'
@@ -24,7 +24,7 @@ export async function signedAnew(verdict: Sign, inbound: Inbound, line: Line): P
   const isHashed = signed.payload.kind === 'hashed'
   const tooLarge = new Failure('body_too_large', { held })
   const body = isHashed && inbound.hasBody ? await readWhole(inbound, MAX_HASHED_BODY, tooLarge) : undefined
-  const bodyHash = isHashed ? hexHash(body) : undefined
+  const bodyHash = isHashed ? hashOf(body ?? '') : undefined
   const { placeholders } = held
   const received = { method: inbound.method, target: clean.target, headers: receivedHeaders(inbound) }
   const claim = checkSignature({ ...received, signed, place, placeholders, bodyHash })
@@ -40,10 +40,4 @@ export async function signedAnew(verdict: Sign, inbound: Inbound, line: Line): P
 function receivedHeaders({ headers, http2 }: Inbound): Inbound['headers'] {
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host')
   return hasHost || http2?.authority === undefined ? headers : [...headers, ['host', http2.authority]]
-}
-
-function hexHash(body: Buffer | undefined): string {
-  return createHash('sha256')
-    .update(body ?? '')
-    .digest('hex')
 }
