@@ -84,10 +84,9 @@ function placedFields(uses: readonly Use[]): Set<string> {
   const places = httpUses(uses).flatMap((use) => use.places)
   return new Set(
     places.flatMap((place) => [
-      ...(place.field === undefined || place.in === 'basic' ? [] : [place.field]),
-      ...(place.in === 'basic' && place.field !== undefined && !isOpenField(place.field)
-        ? [place.field]
-        : []),
+      ...(place.field === undefined || (place.in === 'basic' && isOpenField(place.field))
+        ? []
+        : [place.field]),
       ...(place.in === 'sigv4' ? [place.keyId, ...(place.token === undefined ? [] : [place.token])] : []),
     ]),
   )

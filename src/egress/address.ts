@@ -53,10 +53,11 @@ export async function resolveChecked(
       throw misconfigured(refusal(local), { detail: `refused address ${address}` })
     }
   }
-  return held !== undefined && found.some((address) => isSame(address, held)) ? held : first
+  return held !== undefined && found.some((address) => isSameAddress(address, held)) ? held : first
 }
 
-function isSame(one: string, other: string): boolean {
+/** Whatever form they are written in. */
+export function isSameAddress(one: string, other: string): boolean {
   const [first, second] = [one, other].map((address) =>
     ipaddr.process(address.replace(/%.*$/, '')).toString(),
   )

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { BackendError } from '../../../domain/backend-error.ts'
 import { isLoopbackAddress } from '../../../domain/network/loopback.ts'
-import { resolveChecked } from '../../../egress/address.ts'
+import { isSameAddress, resolveChecked } from '../../../egress/address.ts'
 import { Failure } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
 
@@ -54,26 +54,25 @@ export function createReach({ resolver, isLocal, ownServer }: ReachParts) {
     }
   }
 
-  async function isOwn(host: string, port: number, address: string): Promise<boolean> {
-    const samePort = own.filter((one) => one.port === port)
-    if (samePort.length === 0) return false
-    if (samePort.some((one) => bareHost(one.host) === host)) return true
-    const found = await Promise.all(samePort.map(({ host: name }) => lookup(bareHost(name)).catch(() => [])))
+  /** `names`: of Mayfly, at the same port. */
+  async function isOwn(names: readonly string[], address: string): Promise<boolean> {
+    const found = await Promise.all(names.map((name) => lookup(name).catch(() => [])))
     const all = found.flat()
     const key = `${address} ${all}`
     const known = owned.get(key)
     if (known !== undefined && performance.now() < known.until) return known.is
     // Where it listens on this machine, no other address of this machine leads to it, either.
-    const is = all.some((one) => isSame(one, address)) || (isHere(address) && all.some(isHere))
+    const is = all.some((one) => isSameAddress(one, address)) || (isHere(address) && all.some(isHere))
     return owned.keep(key, { is, until: performance.now() + OWN_MS }).is
   }
 
   return async ({ host: text, port, is }: Destination): Promise<string> => {
     const host = bareHost(text)
     // Names are refused before anybody is asked for them.
-    if (own.some((one) => one.port === port && bareHost(one.host) === host)) throw new Failure('own_server')
+    const names = own.filter((one) => one.port === port).map((one) => one.host)
+    if (names.includes(host)) throw new Failure('own_server')
     const address = await check(host, is)
-    if (await isOwn(host, port, address)) throw new Failure('own_server')
+    if (names.length > 0 && (await isOwn(names, address))) throw new Failure('own_server')
     // On another machine than Mayfly's, the child could listen there.
     if (isLoopbackAddress(address) && !isLocal) throw new Failure('address_not_allowed')
     return address
@@ -109,15 +108,12 @@ function isPrivate(address: string): boolean {
 
 function isHere(address: string): boolean {
   if (isLoopbackAddress(address)) return true
-  return Object.values(networkInterfaces()).some((all) => all?.some((one) => isSame(one.address, address)))
-}
-
-function isSame(one: string, other: string): boolean {
-  const [first, second] = [one, other].map((text) => ipaddr.process(text.replace(/%.*$/, '')).toString())
-  return first === second
+  return Object.values(networkInterfaces()).some((all) =>
+    all?.some((one) => isSameAddress(one.address, address)),
+  )
 }
 
 function splitHostPort(text: string): { readonly host: string; readonly port: number } {
   const at = text.lastIndexOf(':')
-  return { host: text.slice(0, at).toLowerCase(), port: Number(text.slice(at + 1)) }
+  return { host: bareHost(text.slice(0, at).toLowerCase()), port: Number(text.slice(at + 1)) }
 }
