@@ -168,7 +168,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     isLocal: options.server.isLocal,
     ownServer: ownAddresses(options),
     // By its address: `localhost` may lead to another's listener on ::1, and S3 clients put a bucket before a name.
-    listen: { host: listen.host, names: [] },
+    listen: { host: listen.host },
     onMisuse,
   })
   return { held, recorder, authority, traffic, onMisuse }

@@ -164,12 +164,12 @@ test('masks as a naive replacement does, however the body is cut', () => {
   )
 })
 
-test('passes a body through a stream', async () => {
+test('counts a secret once that comes in two pieces', () => {
   const mask = createMasks([PLAIN]).mask()
-  const stream = mask.stream()
-  stream.write(`one ${PLAIN.slice(0, 11)}`)
-  stream.end(`${PLAIN.slice(11)} two`)
-  expect(Buffer.concat(await stream.toArray()).toString()).toBe(`one ${'*'.repeat(PLAIN.length)} two`)
+  const body = mask.open()
+  const pieces = [`one ${PLAIN.slice(0, 11)}`, `${PLAIN.slice(11)} two`]
+  const parts = [...pieces.map((piece) => body.write(Buffer.from(piece))), body.end()]
+  expect(Buffer.concat(parts).toString()).toBe(`one ${'*'.repeat(PLAIN.length)} two`)
   expect(mask.count).toBe(1)
 })
 

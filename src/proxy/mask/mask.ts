@@ -1,4 +1,3 @@
-import { Transform } from 'node:stream'
 import { createNeedles, type Needles } from '../../domain/needles.ts'
 import { type Form, formsOf } from '../../domain/secret-forms.ts'
 
@@ -9,7 +8,6 @@ export interface Mask {
   /** As in `rawHeaders`: names and values in turn. Values only. */
   headers(raw: readonly string[]): string[]
   /** For one body. It holds back only bytes that could be the beginning of a secret. */
-  stream(): Transform
   open(): BodyMask
   /** How often a secret was masked. */
   readonly count: number
@@ -47,14 +45,12 @@ function maskWith(needles: Needles<Form>): Mask {
     const { whole, masked } = maskedIn(needles, bytes, 0, hit)
     return masked === 0 ? value : whole.toString('latin1')
   }
-  const open = () => openBody(needles, hit)
   return {
     header,
     headers: (raw) =>
       // Nearly always there is nothing to mask, which one search tells of all together.
       isIn(needles, raw) ? raw.map((text, index) => (index % 2 === 0 ? text : header(text))) : [...raw],
-    open,
-    stream: () => streamOf(open()),
+    open: () => openBody(needles, hit),
     get count() {
       return count
     },
@@ -63,22 +59,6 @@ function maskWith(needles: Needles<Form>): Mask {
 
 function isIn(needles: Needles<Form>, texts: readonly string[]): boolean {
   return needles.find(Buffer.from(texts.join('\n'), 'latin1'), 0) !== undefined
-}
-
-function streamOf(body: BodyMask): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      const ready = body.write(chunk)
-      // An empty chunk would wake the reader for nothing.
-      if (ready.length === 0) done()
-      else done(null, ready)
-    },
-    flush(done) {
-      const rest = body.end()
-      if (rest.length > 0) this.push(rest)
-      done()
-    },
-  })
 }
 
 function openBody(needles: Needles<Form>, hit: () => void): BodyMask {

@@ -64,14 +64,14 @@ const REFUSALS = {
 
 export type Reason = keyof typeof REFUSALS
 
+export const REASONS = Object.keys(REFUSALS) as readonly Reason[]
+
 export interface Refusal {
   readonly status: number
   /** `proxy_<reason>`. */
   readonly code: string
   readonly message: string
 }
-
-export const REASONS = Object.keys(REFUSALS) as readonly Reason[]
 
 export function refusalOf(reason: Reason): Refusal {
   const [status, message] = REFUSALS[reason]

@@ -6,22 +6,20 @@ import { createPools, type Pools } from './upstream/pools.ts'
 /** What every request needs. */
 export interface Context extends TrafficParts {
   readonly idleMs: number
-  readonly connectMs: number
   readonly pools: Pools
   /** For the credentials that the run holds now. */
   rules(): Rules
 }
 
 const IDLE_MS = 10 * 60_000
-const CONNECT_MS = 10_000
 
 export function createContext(parts: TrafficParts): Context {
-  const { idleMs = IDLE_MS, connectMs = CONNECT_MS } = parts
+  const { idleMs = IDLE_MS } = parts
   let of: readonly Held[] | undefined
   let rules: Rules | undefined
   return {
     ...parts,
-    ...{ idleMs, connectMs, pools: createPools({ ...parts, connectMs }) },
+    ...{ idleMs, pools: createPools(parts) },
     rules: () => {
       const held = parts.held()
       if (rules === undefined || of !== held) rules = createRules(held)

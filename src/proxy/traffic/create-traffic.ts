@@ -15,14 +15,14 @@ export function createTraffic(parts: TrafficParts): Traffic {
     void serve(ctx, inbound, isForeign ? { ...way, refused: 'cross_site' } : way, socketed)
   }
   const servers = createServers(ctx, onRequest)
-  const login = parts.login ?? newLogin()
+  const login = newLogin()
   const forward = createForward(ctx, login, servers, onRequest)
   return {
     openSite: (held, use, options = {}) => openSite(ctx, { listeners, servers }, { held, use, ...options }),
     async openForward({ port = 0 } = {}) {
       const actual = await listeners.open(port, forward.take)
       const [user, password] = [login.user, login.password].map(encodeURIComponent)
-      const host = ctx.listen?.names[0] ?? ctx.listen?.host ?? '127.0.0.1'
+      const host = ctx.listen?.host ?? '127.0.0.1'
       return { url: `http://${user}:${password}@${hostPort(host, actual)}` }
     },
     async close() {

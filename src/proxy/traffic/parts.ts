@@ -18,16 +18,12 @@ export interface TrafficParts extends OtherAuthorities {
   readonly ownServer: readonly string[]
   /** Users whose processes may connect; `any` where the network namespace is the border. Default: the user of this process. */
   readonly uids?: readonly number[] | 'any' | undefined
-  /** Address that the listeners bind, and the names by which clients reach it beside that address. Default 127.0.0.1. */
-  readonly listen?: { readonly host: string; readonly names: readonly string[] } | undefined
+  /** Address that the listeners bind, and by which clients reach them. Default 127.0.0.1. */
+  readonly listen?: { readonly host: string } | undefined
   /** A stream on which nothing moves for so long is broken. Default 10 minutes. */
   readonly idleMs?: number | undefined
-  /** To connect, TLS included. Default 10 s. */
-  readonly connectMs?: number | undefined
   /** Opens a TCP connection to a checked address; default: `node:net`. */
   readonly connect?: ((address: string, port: number) => Socket) | undefined
-  /** Login of the forward proxy; default: made here, of 192 random bits. */
-  readonly login?: { readonly user: string; readonly password: string } | undefined
   /** A placeholder was sent where it does not belong. Called after the request was refused and recorded. */
   onMisuse(held: Held): void
   /** Epoch ms. */
@@ -37,16 +33,14 @@ export interface TrafficParts extends OtherAuthorities {
 export interface SiteOptions {
   /** Serve https with a leaf of the run's authority; default false. */
   readonly tls?: boolean
-  /** Default: a free one. */
-  readonly port?: number
 }
 
 /** The HTTP data path of one run. */
 export interface Traffic {
   /** A listener that stands for the origin of this use. `url` has no trailing slash. */
   openSite(held: Held, use: HttpUse, options?: SiteOptions): Promise<Site>
-  /** A listener for `HTTPS_PROXY`. The URL carries the login of the run: `http://mayfly:…@127.0.0.1:41213`. */
-  openForward(options?: Pick<SiteOptions, 'port'>): Promise<{ readonly url: string }>
+  /** A listener for `HTTPS_PROXY`, by default on a free port. The URL carries the login of the run: `http://mayfly:…@127.0.0.1:41213`. */
+  openForward(options?: { readonly port?: number }): Promise<{ readonly url: string }>
   /** Stops listening and destroys every connection. */
   close(): Promise<void>
 }

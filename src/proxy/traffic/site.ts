@@ -16,22 +16,19 @@ const LOOPBACK = '127.0.0.1'
 export async function openSite(
   ctx: Context,
   { listeners, servers }: { readonly listeners: Listeners; readonly servers: Servers },
-  { held, use, tls = false, port = 0 }: SiteOptions & { readonly held: Held; readonly use: HttpUse },
+  { held, use, tls = false }: SiteOptions & { readonly held: Held; readonly use: HttpUse },
 ): Promise<Site> {
-  const { host = LOOPBACK, names = [] } = ctx.listen ?? {}
-  const name = names[0] ?? host
+  const { host = LOOPBACK } = ctx.listen ?? {}
   // Known when it listens, and needed for the first connection only.
   let way: Way | undefined
   const onSocket = (raw: Socket) => {
     if (way === undefined) raw.destroy()
-    else if (tls) void secure(ctx, servers, raw, name, way)
+    else if (tls) void secure(ctx, servers, raw, host, way)
     else servers.take(raw, way, 'http/1.1')
   }
-  const actual = await listeners.open(port, onSocket)
-  const url = `${tls ? 'https' : 'http'}://${hostPort(name, actual)}`
-  const listener = [...new Set([name, host, LOOPBACK, 'localhost', '::1', ...names])].map((one) =>
-    hostPort(one, actual),
-  )
+  const actual = await listeners.open(0, onSocket)
+  const url = `${tls ? 'https' : 'http'}://${hostPort(host, actual)}`
+  const listener = [...new Set([host, LOOPBACK, 'localhost', '::1'])].map((one) => hostPort(one, actual))
   way = { ...wayOf(use), site: { known: { held, use }, listener, url } }
   return { held, use, url }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isIP, connect as openTcp, type Socket } from 'node:net'
 import { setImmediate as afterHandshake } from 'node:timers/promises'
 import {
@@ -23,6 +22,7 @@ export interface HowToConnect {
   readonly timeoutMs: number
   /** Gets the TCP connection at once, so that it can be cut while it connects. */
   onSocket(raw: Socket): void
+  readonly trust: Trust
   readonly connect?: ((address: string, port: number) => Socket) | undefined
 }
 
@@ -38,7 +38,7 @@ export async function connectUpstream(
   const raw = connect(address, to.port)
   ignoreErrors(raw)
   how.onSocket(raw)
-  const socket = to.scheme === 'http' ? raw : openTls(raw, to, how.alpn)
+  const socket = to.scheme === 'http' ? raw : openTls(raw, to, how)
   await ready(socket, to.scheme === 'http' ? 'connect' : 'secureConnect', how.timeoutMs)
   // Node says so from within OpenSSL: to destroy the socket there is a use of freed memory.
   if (to.scheme === 'https') await afterHandshake()
@@ -46,14 +46,14 @@ export async function connectUpstream(
   return { socket, protocol: isHttp2 ? 'h2' : 'http/1.1' }
 }
 
-function openTls(raw: Socket, to: Destination, alpn: readonly string[]): TLSSocket {
+function openTls(raw: Socket, to: Destination, { alpn, trust }: HowToConnect): TLSSocket {
   const host = bareHost(to.host)
   const secure = connectTls({
     socket: raw,
     // The name to prove, where the server name extension must be absent.
     host,
     ...(isIP(host) === 0 && { servername: host }),
-    secureContext: trusting(to.ca),
+    secureContext: trust(to.ca),
     ALPNProtocols: [...alpn],
     rejectUnauthorized: true,
   })
@@ -86,18 +86,17 @@ function ready(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: nu
   })
 }
 
-/** A context takes milliseconds to make: one for each set of authorities. */
-const contexts = new Map<string, SecureContext>()
-const MOST_CONTEXTS = 100
+/** What to trust: these authorities, or the system's. */
+export type Trust = (ca: string | undefined) => SecureContext
 
-function trusting(ca: string | undefined): SecureContext {
-  const key = ca === undefined ? '' : createHash('sha256').update(ca).digest('base64')
-  const known = contexts.get(key)
-  if (known !== undefined) return known
-  const context = createSecureContext({ ca: ca ?? systemAuthorities() })
-  if (contexts.size >= MOST_CONTEXTS) contexts.clear()
-  contexts.set(key, context)
-  return context
+/** A context takes milliseconds to make: one for each set of authorities. A run has as many as uses. */
+export function createTrust(): Trust {
+  const contexts = new Map<string | undefined, SecureContext>()
+  return (ca) => {
+    const context = contexts.get(ca) ?? createSecureContext({ ca: ca ?? systemAuthorities() })
+    contexts.set(ca, context)
+    return context
+  }
 }
 
 /** Those of Node, of `NODE_EXTRA_CA_CERTS`, and of the operating system, where a company puts its own. */

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { failureOf } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
 import { reset } from '../sockets.ts'
-import { type Connected, connectUpstream } from './connect.ts'
+import { type Connected, connectUpstream, createTrust } from './connect.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import { sendByHttp1 } from './outbound-h1.ts'
 import { sendByHttp2 } from './outbound-h2.ts'
@@ -50,15 +50,15 @@ interface Pool {
 /** Less than the five seconds after which many servers close a quiet connection. */
 const IDLE_MS = 4_000
 const MOST_FREE = 64
+/** To connect, TLS included; then for the first word of HTTP/2. */
+const CONNECT_MS = 10_000
 
-type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts' | 'connect'> & {
-  readonly connectMs: number
-}
+type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts' | 'connect'>
 
 export function createPools(parts: PoolParts): Pools {
   const reach = createReach(parts)
   const dialer = createDialer(parts)
-  const pools = createPoolTable(dialer.dial, parts.connectMs)
+  const pools = createPoolTable(dialer.dial)
 
   return {
     async send(to, owner, http2, request, on) {
@@ -94,6 +94,7 @@ type Dial = (whose: Whose, alpn: readonly string[]) => Promise<Connected>
 /** Every connection is ended with its credential. */
 function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } {
   const open = new Set<Socket>()
+  const trust = createTrust()
   return {
     dial({ to, address, owner }, alpn) {
       const onSocket = (raw: Socket) => {
@@ -106,9 +107,8 @@ function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } 
       }
       return connectUpstream(to, address, {
         alpn,
-        timeoutMs: parts.connectMs,
-        onSocket,
-        connect: parts.connect,
+        timeoutMs: CONNECT_MS,
+        ...{ onSocket, trust, connect: parts.connect },
       })
     },
     close() {
@@ -117,7 +117,7 @@ function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } 
   }
 }
 
-function createPoolTable(dial: Dial, connectMs: number) {
+function createPoolTable(dial: Dial) {
   const pools = new Map<string, Pool>()
 
   /** Dials for this pool, which is forgotten when its last connection has closed. */
@@ -151,7 +151,7 @@ function createPoolTable(dial: Dial, connectMs: number) {
 
   async function openSession(pool: Pool, whose: Whose): Promise<ClientHttp2Session | undefined> {
     const { socket, protocol } = await dialFor(pool, whose, ['h2', 'http/1.1'])
-    if (protocol === 'h2') return startSession(whose.to, socket, connectMs)
+    if (protocol === 'h2') return startSession(whose.to, socket, CONNECT_MS)
     pool.isHttp1 = true
     pool.spare.push(socket)
     socket.setTimeout(IDLE_MS, () => {
