@@ -3,6 +3,7 @@ import { MayflyError } from '../../client/errors.ts'
 import type { Run } from '../../client/wire.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
+import { stopwatch } from '../../domain/stopwatch.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
@@ -118,13 +119,13 @@ export async function runOfLogin({ login }: Session): Promise<string | undefined
 
 /** The last heartbeat that the server has answered; the beginning of the run counts as one. */
 function createBeats(now: () => number) {
-  const reading = (agoMs = 0) => ({ wall: now() - agoMs, monotonic: performance.now() - agoMs })
-  let last = reading()
+  const clocks = { now, monotonic: () => performance.now() }
+  let sinceBeat = stopwatch(clocks)
   let listener: ((agoMs: number) => void) | undefined
   return {
-    sinceBeat: () => Math.max(now() - last.wall, performance.now() - last.monotonic),
+    sinceBeat: () => sinceBeat(),
     beaten: (agoMs: number) => {
-      last = reading(agoMs)
+      sinceBeat = stopwatch(clocks, agoMs)
       listener?.(agoMs)
     },
     onBeaten: (next: (agoMs: number) => void) => {

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { IssuedCredential, IssueRequest, RunState } from '../../client/wire.ts'
+import type { Clocks } from '../../domain/stopwatch.ts'
 import type { ProxyLog } from '../types.ts'
 import { createCuts, type RunCuts } from './cuts.ts'
 import { createEnds } from './ends.ts'
@@ -9,7 +10,6 @@ import { type Issued, issueFor } from './issue.ts'
 import { placeholdersFor } from './placeholders.ts'
 import { keepRenewed } from './renew.ts'
 import { createSignOfLife } from './sign-of-life.ts'
-import type { Clocks } from './stopwatch.ts'
 
 export interface HeldRequest {
   readonly name: string

@@ -1,4 +1,4 @@
-import { type Clocks, stopwatch } from './stopwatch.ts'
+import { type Clocks, stopwatch } from '../../domain/stopwatch.ts'
 
 /** What is known of the server and of the run, by how long ago it last said something. */
 export interface SignOfLife {
@@ -45,9 +45,7 @@ export function createSignOfLife(clocks: Clocks, heartbeatMs: number, beats: boo
     connected: hear,
     beaten: (agoMs) => {
       // Answers may arrive in another order than their beats.
-      if (agoMs >= sinceBeat()) return
-      const since = stopwatch(clocks)
-      sinceBeat = () => since() + agoMs
+      if (agoMs < sinceBeat()) sinceBeat = stopwatch(clocks, agoMs)
     },
     refused: () => {
       isRefused = true
