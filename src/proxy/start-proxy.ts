@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
-import type { IssuedCredential } from '../client/wire.ts'
+import type { IssuedCredential, Run } from '../client/wire.ts'
 import { withDeadline } from '../domain/abort.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
@@ -56,7 +56,7 @@ export interface ProxyOptions {
 
 export type ProxyEnd =
   /** The server has ended the run, for this reason if it says one. */
-  | { readonly kind: 'run_ended'; readonly reason: string | null }
+  | { readonly kind: 'run_ended'; readonly reason: Run['reason'] }
   /** A placeholder of this credential was misused, and the settings say that this ends the run. */
   | { readonly kind: 'misused'; readonly name: string }
 

@@ -95,8 +95,21 @@ export async function openRun(
   }
 }
 
-/** For what needs a run. */
-export function noRuns(): CliError {
+/**
+ * The run that somebody else began and keeps alive: the one that was named, or that of the login. Throws as the client does, and
+ * `CliError` where there is none.
+ */
+export async function runOfOthers(
+  session: Session,
+  { named, signal }: { readonly named?: string | undefined; readonly signal: AbortSignal },
+): Promise<Pick<OpenRun, 'id' | 'heartbeatMs'>> {
+  const id = named ?? (await runOfLogin(session))
+  if (id === undefined) throw noRuns()
+  const { heartbeat } = await session.client.runs.show(id, { signal })
+  return { id, heartbeatMs: parseDuration(heartbeat) ?? MIN_HEARTBEAT_MS }
+}
+
+function noRuns(): CliError {
   return new CliError('no_runs', 'The server has no runs, with which the credentials of a proxy end.', {
     hint: 'Use a server of this version or later.',
   })
@@ -107,7 +120,7 @@ function isUnknownRoute(error: unknown): boolean {
 }
 
 /** The claim `run` of a login that is an access token with one. The server would refuse another run, and record that. */
-export async function runOfLogin({ login }: Session): Promise<string | undefined> {
+async function runOfLogin({ login }: Session): Promise<string | undefined> {
   if (login?.auth.kind !== 'bearer') return undefined
   const token = login.auth.token.trim()
   // Any other token need not wait for the code that reads a JWT.
