@@ -48,7 +48,7 @@ export function entryPages(authorizer: Authorizer, query: Query, options: PageOp
 }
 
 /** `id`: the one part of the path that varies. */
-function pathOf(route: Route, id?: string): string {
+export function pathOf(route: Route, id?: string): string {
   const path = route.slice('GET '.length)
   return id === undefined ? path : path.replace(/:\w+/, () => pathPart(id))
 }

@@ -106,6 +106,17 @@ const NARROWED: readonly (readonly [type: string, scopes: string, operations: st
     '+ GET /api/v1/repos/a/b/issues; - POST /api/v1/repos/a/b/issues; - GET /a/b/info/refs',
   ],
   ['kubernetes', 'shop:view', '+ GET /api/v1/namespaces/shop/pods; - POST /api/v1/namespaces/shop/pods'],
+  [
+    'kubernetes',
+    'shop:admin',
+    `+ GET /api/v1/namespaces/shop
+     + DELETE /api/v1/namespaces/shop/pods/web
+     - DELETE /api/v1/namespaces/shop
+     - DELETE /api/v1/namespaces/shop/
+     - PATCH /api/v1/namespaces/Shop
+     - PUT /api/v1/namespaces/shop/finalize
+     - PATCH /api/v1/namespaces/shop/status`,
+  ],
   ['aws', 's3/bucket:read', '+ GET /key; - PUT /key; - POST /'],
   [
     'gcp',

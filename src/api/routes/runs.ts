@@ -56,7 +56,7 @@ export const RUNS = {
   },
   'GET /v1/runs/:id/events': {
     ...agent(),
-    limits: '1,000 streams of one agent, 2,000 of one node',
+    limits: '8 streams of one run, 1,000 of one agent, 4,000 of one node',
     id: 'followRun',
     tags: ['runs'],
     summary: 'Which credentials of my run live, as server-sent events',

@@ -34,7 +34,7 @@ export function kindOf(recipe: Recipe): Kind {
       help: grammar.help,
     },
     ...(recipe.environment === undefined ? {} : { environment: recipe.environment }),
-    ...(recipe.uses === undefined ? {} : { uses: usesOf(recipe) as NonNullable<Kind['uses']> }),
+    ...(recipe.uses === undefined ? {} : { uses: usesOf(recipe, grammar) as NonNullable<Kind['uses']> }),
     validate: requireBase,
     open: async (config, host, base) => createCredentials(recipe, grammar, config, host, base),
   })

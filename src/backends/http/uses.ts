@@ -1,7 +1,7 @@
 import type { HttpUse, Place, Rule } from '../../domain/use.ts'
 import { httpUse, segment } from '../uses.ts'
 import type { Recipe } from './schema.ts'
-import { createGrammar, type Grammar } from './scopes.ts'
+import type { Grammar } from './scopes.ts'
 import { fillText, namesIn, type Vars } from './template.ts'
 import type { UsePlaceSpec, UseRuleSpec } from './use-schema.ts'
 
@@ -9,20 +9,27 @@ import type { UsePlaceSpec, UseRuleSpec } from './use-schema.ts'
 const MOST_RULES = 256
 
 /** The uses of a recipe, with the fields of a backend and the parts of the scopes filled in. */
-export function usesOf(recipe: Recipe): (config: Vars, scopes: readonly string[]) => readonly HttpUse[] {
-  const grammar = createGrammar(recipe)
-  return (config, scopes) =>
-    (recipe.uses ?? []).flatMap(({ name, origin = '{base_url}', places, allow, deny = [] }) => {
-      const { local, ca } = config
-      const open = openFields(recipe, config)
+export function usesOf(
+  recipe: Recipe,
+  grammar: Pick<Grammar, 'partsIn'>,
+): (config: Vars, scopes: readonly string[]) => readonly HttpUse[] {
+  return (config, scopes) => {
+    const { local, ca } = config
+    const open = openFields(recipe, config)
+    const granted = scopes.map(grammar.partsIn)
+    return (recipe.uses ?? []).flatMap(({ name, origin = '{base_url}', places, allow, deny = [] }) => {
       if (!namesIn(origin).every((one) => one in open)) return []
       const base = fillText(origin, open)
-      const fill = (rules: readonly UseRuleSpec[]) => filled(recipe, grammar, rules, config, scopes)
-      const allowed = fill(allow).slice(0, MOST_RULES)
+      const allowed = filled(allow, open, granted).slice(0, MOST_RULES)
       if (allowed.length === 0) return []
       const site = { base, local: local === true, ...(typeof ca === 'string' ? { ca } : {}) }
-      return httpUse(name, site, { places: places.map(placeOf), allow: allowed, deny: fill(deny) })
+      return httpUse(name, site, {
+        places: places.map(placeOf),
+        allow: allowed,
+        deny: filled(deny, open, granted),
+      })
     })
+  }
 }
 
 function openFields({ fields }: Recipe, config: Vars): Vars {
@@ -37,19 +44,16 @@ function placeOf({ field, header, basic, query }: UsePlaceSpec): Place {
   return { ...of, in: 'query', name: query ?? '' }
 }
 
+/** `granted`: the parts of each scope. */
 function filled(
-  recipe: Recipe,
-  grammar: Grammar,
   rules: readonly UseRuleSpec[],
-  config: Vars,
-  scopes: readonly string[],
+  open: Vars,
+  granted: readonly Readonly<Record<string, string>>[],
 ): readonly Rule[] {
-  const open = openFields(recipe, config)
   const found = new Map<string, Rule>()
   for (const { methods, paths, slashes, caseless, for: only = {} } of rules) {
     const more = { ...(slashes && { slashes }), ...(caseless && { caseless }) }
-    for (const scope of scopes) {
-      const parts = grammar.partsIn(scope)
+    for (const parts of granted) {
       if (!Object.entries(only).every(([part, values]) => values.includes(parts[part] ?? ''))) continue
       for (const template of paths) {
         if (!namesIn(template).every((name) => name in open || name in parts)) continue

@@ -28,6 +28,8 @@ const RIGHTS = [
   '/api/v1/namespaces/*/serviceaccounts/**',
   '/apis/rbac.authorization.k8s.io/*/namespaces/*/**',
 ]
+/** The namespace itself: `/namespaces/shop/**` matches it, too, and everything in it would be deleted with it. */
+const NAMESPACE = ['', '/finalize', '/status'].map((part) => `/api/v1/namespaces/*${part}`)
 
 /** The namespaces of the scopes. Of the roles only `view`, which Kubernetes defines, says that nothing is changed. */
 export function usesOf(settings: Config, scopes: readonly string[]): readonly HttpUse[] {
@@ -49,7 +51,7 @@ export function usesOf(settings: Config, scopes: readonly string[]): readonly Ht
         ...rules(READING, DISCOVERY),
         ...rules(['POST'], ABOUT_ITSELF),
       ],
-      deny: [...rules(['*'], NEVER), ...rules(CHANGING, RIGHTS)],
+      deny: [...rules(['*'], NEVER), ...rules(CHANGING, [...RIGHTS, ...NAMESPACE])],
     },
   )
 }

@@ -4,7 +4,7 @@ import { claimedUntil } from '../backends/call-upstream.ts'
 import { type Actor, type AgentCaller, SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { endRuns } from '../runs/end-run.ts'
-import { findOwnRun, unknownRun } from '../runs/find-run.ts'
+import { findAnyRun, findOwnRun } from '../runs/find-run.ts'
 import { inTime, settleNow } from './settle-now.ts'
 
 /** How often a run is read again because something else ended it, or one of its credentials, at the same time. */
@@ -22,12 +22,7 @@ export async function completeRun(core: Core, actor: Actor<AgentCaller>, id: str
 
 /** As `completeRun`, for any run. */
 export async function endRun(core: Core, actor: Actor, id: string): Promise<void> {
-  const find = async () => {
-    const run = await core.store.runs.find(id)
-    if (run === undefined) throw unknownRun()
-    return run
-  }
-  await endFound(core, actor, find, 'ended_by')
+  await endFound(core, actor, () => findAnyRun(core, id), 'ended_by')
 }
 
 async function endFound(

@@ -1,5 +1,6 @@
 import { lowestBodyAt } from '../../domain/ids.ts'
 import { deadAt, isRunning, type Run } from '../../domain/run.ts'
+import type { BeatenRun } from '../../store/tables/runs.ts'
 import type { Core } from '../context.ts'
 import type { RunStateView, RunStream } from '../parts.ts'
 import { currentCallers, type Watched } from './current-callers.ts'
@@ -81,11 +82,13 @@ async function readAll(core: Parts, all: readonly Followed[], changes: Changes):
 
 async function readRun({ runs, store }: Parts, one: Followed): Promise<void> {
   const found = runs.find(one.run.id)
-  const run = found instanceof Promise ? await found : found
-  const isLiving = run !== undefined && isRunning(run, store.now())
+  learn(one, found instanceof Promise ? await found : found, store.now())
+}
+
+function learn(one: Followed, run: Run | undefined, now: number): void {
   if (run !== undefined) one.run = run
-  if (one.isRunning === isLiving) return
-  one.isRunning = isLiving
+  if (!one.isRunning || (run !== undefined && isRunning(run, now))) return
+  one.isRunning = false
   one.version += 1
 }
 
@@ -180,9 +183,7 @@ async function endOldCallers(core: Parts, all: readonly Followed[]): Promise<voi
 async function tellAll(core: Parts, all: readonly Followed[], readAt: number): Promise<void> {
   const now = performance.now()
   const changed = all.filter((one) => [...one.lines].some((line) => isToBeTold(one, line, now)))
-  const ids = changed.map(({ run }) => run.id)
-  const beats = ids.length === 0 ? new Map<string, number>() : await core.store.runs.beatsOf(ids)
-  const views = new Map(changed.map((one) => [one, viewOf(core, one, beats.get(one.run.id))]))
+  const views = await viewsOf(core, changed)
   for (const one of all) {
     const view = views.get(one)
     for (const line of [...one.lines]) {
@@ -211,12 +212,29 @@ function isToBeTold({ version, living, isRunning }: Followed, line: RunLine, now
   return now - line.spokenAt >= MANY_MS || line.told.credentials.some((id) => living?.has(id) !== true)
 }
 
+/**
+ * Runs are read after their credentials, which end in the same commit, and not from memory, which may learn of a commit later than
+ * a reader of the store: none that has ended is shown as one that lives without credentials.
+ */
+async function viewsOf(core: Parts, some: readonly Followed[]): Promise<Map<Followed, RunStateView>> {
+  const found = some.length === 0 ? [] : await core.store.runs.findAll(some.map(({ run }) => run.id))
+  const byId = new Map(found.map((one) => [one.run.id, one]))
+  const now = core.store.now()
+  return new Map(
+    some.map((one) => {
+      const beaten = byId.get(one.run.id)
+      learn(one, beaten?.run, now)
+      return [one, viewOf(core, one, beaten)]
+    }),
+  )
+}
+
 function viewOf(
   { runs }: Parts,
   { run, isRunning, living }: Followed,
-  beatAt: number | undefined,
+  beaten: BeatenRun | undefined,
 ): RunStateView {
-  const last = Math.max(beatAt ?? run.startedAt, runs.latestBeat(run.id) ?? 0)
+  const last = Math.max(beaten?.beatAt ?? run.startedAt, runs.latestBeat(run.id) ?? 0)
   return {
     isRunning,
     reason: isRunning ? null : (run.reason ?? 'expired'),

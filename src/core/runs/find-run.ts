@@ -21,6 +21,13 @@ export function findOwnRun(core: Parts, caller: AgentCaller, id: string): Run | 
   return found instanceof Promise ? found.then((run) => requireOwn(run, caller)) : requireOwn(found, caller)
 }
 
+/** Any agent's, ended or not. Throws `not_found`. */
+export async function findAnyRun({ store }: Pick<Core, 'store'>, id: string): Promise<Run> {
+  const run = await store.runs.find(id)
+  if (run === undefined) throw unknownRun()
+  return run
+}
+
 function requireOwn(run: Run | undefined, caller: AgentCaller): Run {
   if (run === undefined || !isOwnRun(run, caller)) throw unknownRun()
   return run

@@ -4,14 +4,12 @@ import { isRefused, MAX_LINES, type RunRequest } from '../../domain/run-request.
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Page, PageQuery } from '../page.ts'
-import { readOwnRun, readRun } from './list-runs.ts'
+import { findAnyRun, findOwnRun } from './find-run.ts'
 
 export interface RequestQuestion extends PageQuery {
   /** `refused`: also those that were misused. */
   readonly decision?: string | undefined
 }
-
-type Parts = Pick<Core, 'store' | 'runs'>
 
 /** Batches that one page reads where not all of their lines are asked for; the page may then have few items, or none. */
 const MOST_BATCHES = 20
@@ -19,28 +17,28 @@ const CURSOR = /^([0-7][0-9a-hjkmnp-tv-z]{25})\.(\d{1,3})$/
 
 /** Throws `not_found`, also for another agent's run, and `invalid_request`. */
 export async function listOwnRequests(
-  core: Parts,
+  core: Pick<Core, 'store' | 'runs'>,
   caller: AgentCaller,
   id: string,
   question: RequestQuestion,
 ): Promise<Page<RunRequest>> {
-  await readOwnRun(core, caller, id)
+  await findOwnRun(core, caller, id)
   return list(core, id, question)
 }
 
 /** Throws `not_found` and `invalid_request`. */
 export async function listRequests(
-  core: Parts,
+  core: Pick<Core, 'store'>,
   id: string,
   question: RequestQuestion,
 ): Promise<Page<RunRequest>> {
-  await readRun(core, id)
+  await findAnyRun(core, id)
   return list(core, id, question)
 }
 
 /** Newest first. A cursor is the id of a batch, and of how many of its lines the rest of the listing begins. */
 async function list(
-  { store }: Parts,
+  { store }: Pick<Core, 'store'>,
   runId: string,
   { decision, cursor, limit = DEFAULT_PAGE }: RequestQuestion,
 ): Promise<Page<RunRequest>> {

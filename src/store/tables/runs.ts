@@ -56,6 +56,17 @@ function runReads(engine: Engine) {
   const living = () => build.selectFrom('runs').select('id').where('ended_at', 'is', null)
   const ids = async (query: Compilable<{ id: string }>) =>
     (await read<{ id: string }>(query)).map(({ id }) => id)
+  const beaten = () =>
+    build
+      .selectFrom('runs')
+      .leftJoin('agents', (join) =>
+        join.onRef('agents.id', '=', 'runs.agent_id').on('runs.ended_at', 'is', null),
+      )
+      .leftJoin('run_beats', 'run_beats.run_id', 'runs.id')
+      .selectAll('runs')
+      .select(['agents.ended_at as agent_ended_at', 'run_beats.beat_at'])
+  const readBeaten = async (query: Compilable<BeatenRow>): Promise<BeatenRun[]> =>
+    (await read<BeatenRow>(query)).map((row) => ({ run: toRun(row), beatAt: row.beat_at ?? row.last_beat }))
   return {
     find: async (id: string): Promise<Run | undefined> => {
       const [row] = await byId([id])
@@ -67,21 +78,16 @@ function runReads(engine: Engine) {
       cursor: string | undefined,
       limit: number,
     ): Promise<BeatenRun[]> => {
-      let query = build
-        .selectFrom('runs')
-        .leftJoin('agents', (join) =>
-          join.onRef('agents.id', '=', 'runs.agent_id').on('runs.ended_at', 'is', null),
-        )
-        .leftJoin('run_beats', 'run_beats.run_id', 'runs.id')
-        .selectAll('runs')
-        .select(['agents.ended_at as agent_ended_at', 'run_beats.beat_at'])
+      let query = beaten()
       if (agentId !== undefined) query = query.where('runs.agent_id', '=', agentId)
       if (id !== undefined) query = query.where('runs.id', '=', id)
       if (isLiving !== undefined) query = query.where('runs.ended_at', isLiving ? 'is' : 'is not', null)
       if (cursor !== undefined) query = query.where('runs.id', '<', cursor)
-      const rows = await read<BeatenRow>(query.orderBy('runs.id', 'desc').limit(limit))
-      return rows.map((row) => ({ run: toRun(row), beatAt: row.beat_at ?? row.last_beat }))
+      return readBeaten(query.orderBy('runs.id', 'desc').limit(limit))
     },
+    /** These, in no order. */
+    findAll: (some: readonly string[]): Promise<BeatenRun[]> =>
+      readBeaten(beaten().where(among(engine, some, 'runs.id'))),
     /** Counts no further than `atMost`. */
     countLiving: (agentId: string, atMost: number): Promise<number> =>
       countRows(engine, living().where('agent_id', '=', agentId).limit(atMost)),
@@ -99,15 +105,8 @@ function runReads(engine: Engine) {
   }
 }
 
-function beatReads(engine: Engine) {
-  const { build, read } = engine
+function beatReads({ build, read }: Engine) {
   return {
-    /** The last durable beats of these that live; epoch ms. */
-    beatsOf: async (ids: readonly string[]): Promise<Map<string, number>> => {
-      const query = build.selectFrom('run_beats').select(['run_id', 'beat_at'])
-      const rows = await read<{ run_id: string; beat_at: number }>(query.where(among(engine, ids, 'run_id')))
-      return new Map(rows.map(({ run_id, beat_at }) => [run_id, beat_at]))
-    },
     /** Runs that the job must look at, the longest silent first. */
     due: async (now: number, limit: number): Promise<DueRun[]> => {
       const due = build

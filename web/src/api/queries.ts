@@ -7,7 +7,7 @@ import {
   useInfiniteQuery,
   useQuery,
 } from '@tanstack/react-query'
-import { nextCursor } from '../../../src/client/paging.ts'
+import { nextCursor, pathOf } from '../../../src/client/paging.ts'
 import type { Answer, Route } from '../../../src/client/routes.ts'
 import { authorizer, request } from './request.ts'
 
@@ -72,14 +72,13 @@ interface PageOf<T> {
 
 /** A listing, page by page as one scrolls. */
 export function listOptions<R extends Read>(route: R, query: Query = {}, id?: string) {
-  const path = route.slice('GET '.length)
   return infiniteQueryOptions({
     queryKey: [route, 'list', query, id ?? ''],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam, signal }): Promise<PageOf<Item<R>>> => {
       const reply = await authorizer.call<Item<R>[]>({
         method: 'GET',
-        path: id === undefined ? path : path.replace(/:\w+/, encodeURIComponent(id)),
+        path: pathOf(route, id),
         query: { limit: PAGE, ...query, cursor: pageParam },
         signal,
       })
