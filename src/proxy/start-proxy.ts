@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client/client.ts'
-import type { IssuedCredential } from '../client/wire.ts'
+import type { IssuedCredential, Run } from '../client/wire.ts'
 import { withDeadline } from '../domain/abort.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
@@ -10,7 +10,7 @@ import { createPeerUids } from '../egress/peer-uid.ts'
 import { createResolver } from '../egress/resolver.ts'
 import { createAuthority } from './authority/authority.ts'
 import { openDatabase } from './databases/open-database.ts'
-import type { OpenedDatabase } from './databases/parts.ts'
+import type { DatabaseParts, OpenedDatabase } from './databases/parts.ts'
 import { ProxyFailure } from './failure.ts'
 import type { Holding } from './held/holding.ts'
 import { type HeldCredentials, type HeldRequest, openHeld } from './held/open-held.ts'
@@ -56,7 +56,7 @@ export interface ProxyOptions {
 
 export type ProxyEnd =
   /** The server has ended the run, for this reason if it says one. */
-  | { readonly kind: 'run_ended'; readonly reason: string | null }
+  | { readonly kind: 'run_ended'; readonly reason: Run['reason'] }
   /** A placeholder of this credential was misused, and the settings say that this ends the run. */
   | { readonly kind: 'misused'; readonly name: string }
 
@@ -105,7 +105,8 @@ interface Parts {
   readonly recorder: BatchRecorder
   readonly authority: Authority
   readonly traffic: Traffic
-  onMisuse(held: Held): void
+  /** What all databases have in common. */
+  readonly databases: Omit<DatabaseParts, 'held' | 'use'>
 }
 
 /** Where one credential is reached. */
@@ -131,7 +132,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     for (const one of held.held) requireUses(one)
     const forward = await traffic.openForward(portOf(options.settings))
     const ways: Ways[] = []
-    for (const one of held.held) ways.push(await openWays(options, parts, one, closing))
+    for (const one of held.held) ways.push(await openWays(parts, one, closing))
     return {
       credentials: ways.map((one) => credentialOf(parts.authority, one)),
       leadTo: (env) => leadTo(options, parts, { ways, forward: forward.url }, env),
@@ -158,26 +159,24 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     onRunEnded: (reason) => options.onEnd({ kind: 'run_ended', reason }),
   })
   const { others, tunnel, idleMs, uids, listen } = options.settings
+  const { isLocal } = options.server
   const authority = createAuthority(now)
+  const all = () => held.held
+  // One resolver for everything: it keeps what it was told.
+  const shared = { recorder, log, now, isLocal, cuts: held.cuts, resolver: createResolver() }
   const onMisuse = misuseEnds(options, held)
   const traffic = createTraffic({
-    ...{ authority, recorder, log, now, others, tunnel, idleMs, uids },
-    held: () => held.held,
-    cuts: held.cuts,
-    resolver: createResolver(),
-    isLocal: options.server.isLocal,
+    ...{ ...shared, authority, others, tunnel, idleMs, uids, onMisuse, held: all },
     ownServer: ownAddresses(options),
     // By its address: `localhost` may lead to another's listener on ::1, and S3 clients put a bucket before a name.
     listen: { host: listen.host },
-    onMisuse,
   })
-  return { held, recorder, authority, traffic, onMisuse }
-}
-
-/** Of another address than that of loopback, as the child writes it. */
-function databaseHost({ listen: { host } }: ProxySettings): string | undefined {
-  if (isLoopbackAddress(host)) return undefined
-  return host
+  const databases = {
+    ...{ ...shared, onMisuse, all, directory: options.directory, peerUids: createPeerUids() },
+    ...(uids !== undefined && { uids }),
+    ...(!isLoopbackAddress(listen.host) && { host: listen.host }),
+  }
+  return { held, recorder, authority, traffic, databases }
 }
 
 /** With `on_misuse: end_run` the first misused placeholder ends everything. */
@@ -203,8 +202,7 @@ function misuseEnds({ client, run, settings, log, onEnd }: ProxyOptions, held: H
 }
 
 async function openWays(
-  options: ProxyOptions,
-  { held, recorder, traffic, onMisuse }: Parts,
+  { traffic, databases: common }: Parts,
   one: Holding,
   closing: (() => Promise<unknown>)[],
 ): Promise<Ways> {
@@ -215,18 +213,7 @@ async function openWays(
       sites.push(await traffic.openSite(one, use, { tls: needsTls(one.type, use) }))
       continue
     }
-    const { log, now, directory, server, settings } = options
-    const host = databaseHost(settings)
-    const opened = await openDatabase({
-      ...{ use, held: one, recorder, log, now, directory, peerUids: createPeerUids() },
-      cuts: held.cuts,
-      resolver: createResolver(),
-      isLocal: server.isLocal,
-      ...(settings.uids !== undefined && { uids: settings.uids }),
-      ...(host !== undefined && { host }),
-      all: () => held.held,
-      onMisuse,
-    })
+    const opened = await openDatabase({ ...common, held: one, use })
     closing.push(opened.close)
     databases.push({ use, opened })
   }

@@ -101,12 +101,29 @@ describe('the frame', () => {
     ).toEqual([])
   })
 
+  test('run without a proxy loads neither sockets nor anything of the proxy', async () => {
+    const loaded = await modulesOf(['run', '--backend', 'demo', '--', 'true'], {
+      MAYFLY_SERVER: 'http://127.0.0.1:9',
+      MAYFLY_TOKEN: 'not-a-token',
+    })
+    expect(loaded.some((url) => url.endsWith('/run/prepare.ts'))).toBe(true)
+    expect(
+      loaded.filter((url) =>
+        /\/src\/proxy\/|through-proxy|own-proxy-wish|serve-alone|node:(?:net|tls|https?|http2)$/.test(url),
+      ),
+    ).toEqual([])
+  })
+
   /** Every module that a command line imports, as told by a hook in its process. */
-  async function modulesOf(argv: readonly string[]): Promise<string[]> {
+  async function modulesOf(
+    argv: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<string[]> {
     const hook = `import { registerHooks } from 'node:module'
       registerHooks({ load(url, context, next) { process.stderr.write('LOADED ' + url + '\\n'); return next(url, context) } })`
     const preload = `data:text/javascript,${encodeURIComponent(hook)}`
-    const { stderr } = await spawnCli(argv, { env: { ...env, NODE_OPTIONS: `--import ${preload}` } }).ended
+    const { stderr } = await spawnCli(argv, { env: { ...env, ...more, NODE_OPTIONS: `--import ${preload}` } })
+      .ended
     const loaded = [...stderr.matchAll(/^LOADED (.*)$/gm)].map(([, url]) => url ?? '')
     expect(loaded.length).toBeGreaterThan(5)
     return loaded

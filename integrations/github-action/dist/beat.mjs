@@ -138,6 +138,12 @@ var UnreachableError = class extends Error {
 		].includes(reason);
 	}
 };
+// src/domain/stopwatch.ts
+function stopwatch({ now, monotonic }, agoMs = 0) {
+	const wall = now();
+	const start = monotonic();
+	return () => agoMs + Math.max(now() - wall, monotonic() - start);
+}
 // src/domain/formats/shell-word.ts
 function shellQuote(text) {
 	return `'${text.replaceAll("'", `'\\''`)}'`;
@@ -321,12 +327,16 @@ const LOOK_MS$1 = 2e4;
 const ASK_WHY_MS = 3e3;
 async function keepBeating(options, signal) {
 	const { runs, id, intervalMs, now, note } = options;
+	const clocks = {
+		now,
+		monotonic: () => performance.now()
+	};
 	const retryMs = Math.min(intervalMs * RETRY_SHARE, LONGEST_RETRY_MS);
-	let sinceGood = stopwatch(now);
+	let sinceGood = stopwatch(clocks);
 	let isReported = false;
 	for (let since = sinceGood, wait = intervalMs;;) {
 		for (let left = wait - since(); left > 0; left = wait - since()) await pause(Math.min(left, LOOK_MS$1), signal);
-		since = stopwatch(now);
+		since = stopwatch(clocks);
 		try {
 			await within$1(retryMs * TIMEOUT_SHARE, signal, (either) => runs.beat(id, { signal: either }));
 			options.beaten?.(since());
@@ -350,11 +360,6 @@ const REFUSED = {
 	reason: "refused",
 	endedBy: null
 };
-function stopwatch(now) {
-	const began = now();
-	const start = performance.now();
-	return () => Math.max(now() - began, performance.now() - start);
-}
 function within$1(ms, signal, work) {
 	return unlessAborted(withDeadline(ms, (deadline) => work(AbortSignal.any([signal, deadline]))), signal);
 }

@@ -6,7 +6,8 @@ import { usage } from '../frame/failure.ts'
 import { many, text, type ValuesOf } from '../frame/options.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openProjectFile } from '../project-file/open.ts'
-import { readListen, settingsOf } from '../project-file/proxy-wish.ts'
+import { isUid, readListen } from '../project-file/own-proxy-wish.ts'
+import { settingsOf } from '../project-file/proxy-wish.ts'
 import { type ProxyFile, readProxyFile } from '../project-file/read-proxy-file.ts'
 import { PROXY_OPTIONS, wishOfFlags } from '../run/proxy-options.ts'
 import { CREDENTIAL_OPTIONS, checkOnce, requestedByFlags } from '../run/requested-credentials.ts'
@@ -94,10 +95,11 @@ function wishOfOwnFlags({ listen: address, uid }: ValuesOf<typeof OPTIONS>): Par
   const listen = address === undefined ? undefined : readListen(address)
   if (address !== undefined && listen === undefined)
     throw usage('--listen takes an address of this machine.', 'Example: --listen 127.0.0.1:3128.')
-  const uids = uid === undefined ? undefined : uid.includes('any') ? 'any' : uid.map(Number)
-  if (Array.isArray(uids) && uids.some((one, at) => !/^\d{1,10}$/.test(uid?.[at] ?? '') || one > HIGHEST_UID))
-    throw usage('--uid takes the number of a user, or any.', 'Example: --uid "$(id -u agent)".')
+  const uids = uid?.includes('any') ? 'any' : uid?.map(readUid)
   return { ...(listen !== undefined && { listen }), ...(uids !== undefined && { uids }) }
 }
 
-const HIGHEST_UID = 4_294_967_294
+function readUid(text: string): number {
+  if (/^\d{1,10}$/.test(text) && isUid(Number(text))) return Number(text)
+  throw usage('--uid takes the number of a user, or any.', 'Example: --uid "$(id -u agent)".')
+}

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readListen, readOwnWish, readProjectProxy, readTunnel, settingsOf } from './proxy-wish.ts'
+import { readListen, readOwnWish } from './own-proxy-wish.ts'
+import { readProjectProxy, readTunnel, settingsOf } from './proxy-wish.ts'
 import type { Faults } from './shape.ts'
 
 function reading() {

@@ -1,7 +1,5 @@
-import { isIP } from 'node:net'
 import { parseDuration } from '../../domain/duration.ts'
 import { isObject } from '../../domain/formats/json.ts'
-import { isLoopbackAddress } from '../../domain/network/loopback.ts'
 import type { Path } from '../../files/yaml-file.ts'
 import type { ProxySettings } from '../../proxy/types.ts'
 import type { Faults, Shape } from './shape.ts'
@@ -14,8 +12,6 @@ export const ON_MISUSE = ['refuse', 'end_run'] as const
 /** Under `proxy:` of a .mayfly.yaml. */
 export const PROJECT_FIELDS = ['others', 'tunnel', 'on_misuse', 'idle_timeout'] as const
 const MOST_NAMES = 256
-const MOST_USERS = 64
-const HIGHEST_UID = 4_294_967_294
 export const LEAST_IDLE_MS = 1_000
 export const MOST_IDLE_MS = 86_400_000
 const NAME = /^(\*\.)?(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*$/i
@@ -63,44 +59,12 @@ export function readWish(faults: Faults, path: Path, given: Shape): ProxyWish {
   })
 }
 
-/** Of a proxy that stands alone. */
-export function readOwnWish(faults: Faults, given: Shape): ProxyWish {
-  const wish = readWish(faults, [], given)
-  const { listen: address, uids: users } = given
-  const listen = address === undefined ? undefined : readListen(address)
-  const uids = users === undefined ? undefined : readUids(users)
-  if (address !== undefined && listen === undefined)
-    faults.add(['listen'], 'listen must be an address of this machine, such as 127.0.0.1 or 127.0.0.1:3128')
-  if (users !== undefined && uids === undefined)
-    faults.add(['uids'], 'uids must be a list of numbers of users, or any')
-  if (listen !== undefined && !isLoopbackAddress(listen.host) && uids !== 'any')
-    faults.add(['listen'], 'listen: whose a connection from elsewhere is cannot be told: it needs uids: any')
-  return { ...wish, ...defined({ listen, uids }) }
-}
-
-export function readListen(given: unknown): ProxySettings['listen'] | undefined {
-  if (typeof given !== 'string') return undefined
-  const [, bracketed, plain, digits = '0'] =
-    /^(?:\[([^\]]+)\]|([^:]+|[^:]*:[^:]*:.*?))(?::(\d{1,5}))?$/.exec(given) ?? []
-  const name = bracketed ?? plain ?? ''
-  const host = name === 'localhost' ? '127.0.0.1' : name
-  const port = Number(digits)
-  return isIP(host) !== 0 && port <= 65_535 ? { host, port } : undefined
-}
-
 export function readTunnel(given: unknown): string[] | undefined {
   if (!Array.isArray(given) || given.length > MOST_NAMES) return undefined
   const names = given.map((name) =>
     typeof name === 'string' && NAME.test(name) ? name.toLowerCase() : undefined,
   )
   return names.includes(undefined) ? undefined : (names as string[])
-}
-
-function readUids(given: unknown): readonly number[] | 'any' | undefined {
-  if (given === 'any') return 'any'
-  const isList = Array.isArray(given) && given.length > 0 && given.length <= MOST_USERS
-  const isUid = (uid: unknown) => Number.isInteger(uid) && Number(uid) >= 0 && Number(uid) <= HIGHEST_UID
-  return isList && given.every(isUid) ? (given as number[]) : undefined
 }
 
 function readIdle(given: unknown): number | undefined {
@@ -114,7 +78,7 @@ const among =
     words.find((word) => word === given)
 
 /** Without what is undefined, so that it replaces nothing. */
-function defined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function defined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>
   }

@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { Run } from '../../client/wire.ts'
 import { DeadlineError, unlessAborted, withDeadline } from '../../domain/abort.ts'
+import { stopwatch } from '../../domain/stopwatch.ts'
 import { failureOf } from '../frame/failure.ts'
 
 export interface BeatOptions {
@@ -39,13 +40,14 @@ const ASK_WHY_MS = 3_000
  */
 export async function keepBeating(options: BeatOptions, signal: AbortSignal): Promise<RunEnd> {
   const { runs, id, intervalMs, now, note } = options
+  const clocks = { now, monotonic: () => performance.now() }
   const retryMs = Math.min(intervalMs * RETRY_SHARE, LONGEST_RETRY_MS)
-  let sinceGood = stopwatch(now)
+  let sinceGood = stopwatch(clocks)
   let isReported = false
   for (let since = sinceGood, wait = intervalMs; ; ) {
     for (let left = wait - since(); left > 0; left = wait - since())
       await pause(Math.min(left, LOOK_MS), signal)
-    since = stopwatch(now)
+    since = stopwatch(clocks)
     try {
       await within(retryMs * TIMEOUT_SHARE, signal, (either) => runs.beat(id, { signal: either }))
       options.beaten?.(since())
@@ -68,13 +70,6 @@ export async function keepBeating(options: BeatOptions, signal: AbortSignal): Pr
 }
 
 const REFUSED: RunEnd = { reason: 'refused', endedBy: null }
-
-/** Milliseconds from now. A clock that is set back does not hold it up, nor does a machine that sleeps. */
-function stopwatch(now: () => number): () => number {
-  const began = now()
-  const start = performance.now()
-  return () => Math.max(now() - began, performance.now() - start)
-}
 
 /** Settles within this time in any case, also while a connection is being opened. */
 function within<T>(ms: number, signal: AbortSignal, work: (either: AbortSignal) => Promise<T>): Promise<T> {

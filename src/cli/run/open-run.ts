@@ -3,6 +3,7 @@ import { MayflyError } from '../../client/errors.ts'
 import type { Run } from '../../client/wire.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { MAX_HEARTBEAT_MS, MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
+import { stopwatch } from '../../domain/stopwatch.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
@@ -94,8 +95,21 @@ export async function openRun(
   }
 }
 
-/** For what needs a run. */
-export function noRuns(): CliError {
+/**
+ * The run that somebody else began and keeps alive: the one that was named, or that of the login. Throws as the client does, and
+ * `CliError` where there is none.
+ */
+export async function runOfOthers(
+  session: Session,
+  { named, signal }: { readonly named?: string | undefined; readonly signal: AbortSignal },
+): Promise<Pick<OpenRun, 'id' | 'heartbeatMs'>> {
+  const id = named ?? (await runOfLogin(session))
+  if (id === undefined) throw noRuns()
+  const { heartbeat } = await session.client.runs.show(id, { signal })
+  return { id, heartbeatMs: parseDuration(heartbeat) ?? MIN_HEARTBEAT_MS }
+}
+
+function noRuns(): CliError {
   return new CliError('no_runs', 'The server has no runs, with which the credentials of a proxy end.', {
     hint: 'Use a server of this version or later.',
   })
@@ -106,7 +120,7 @@ function isUnknownRoute(error: unknown): boolean {
 }
 
 /** The claim `run` of a login that is an access token with one. The server would refuse another run, and record that. */
-export async function runOfLogin({ login }: Session): Promise<string | undefined> {
+async function runOfLogin({ login }: Session): Promise<string | undefined> {
   if (login?.auth.kind !== 'bearer') return undefined
   const token = login.auth.token.trim()
   // Any other token need not wait for the code that reads a JWT.
@@ -118,13 +132,13 @@ export async function runOfLogin({ login }: Session): Promise<string | undefined
 
 /** The last heartbeat that the server has answered; the beginning of the run counts as one. */
 function createBeats(now: () => number) {
-  const reading = (agoMs = 0) => ({ wall: now() - agoMs, monotonic: performance.now() - agoMs })
-  let last = reading()
+  const clocks = { now, monotonic: () => performance.now() }
+  let sinceBeat = stopwatch(clocks)
   let listener: ((agoMs: number) => void) | undefined
   return {
-    sinceBeat: () => Math.max(now() - last.wall, performance.now() - last.monotonic),
+    sinceBeat: () => sinceBeat(),
     beaten: (agoMs: number) => {
-      last = reading(agoMs)
+      sinceBeat = stopwatch(clocks, agoMs)
       listener?.(agoMs)
     },
     onBeaten: (next: (agoMs: number) => void) => {

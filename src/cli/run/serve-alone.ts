@@ -1,7 +1,5 @@
 import { unlessAborted } from '../../domain/abort.ts'
-import { parseDuration } from '../../domain/duration.ts'
-import { MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
-import type { ProxyEnd, RunningProxy } from '../../proxy/start-proxy.ts'
+import type { RunningProxy } from '../../proxy/start-proxy.ts'
 import type { ProxySettings } from '../../proxy/types.ts'
 import { EXIT, failureOf } from '../frame/failure.ts'
 import { Interrupted } from '../frame/surroundings.ts'
@@ -10,12 +8,13 @@ import type { Context } from '../frame/verb.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
 import { environmentText, openProxyPlace, type ProxyPlace } from './environment-file.ts'
-import { describeEnd, type RunEnd } from './heartbeat.ts'
+import type { RunEnd } from './heartbeat.ts'
 import { type IssuedCredentials, trackIssued } from './issued-credentials.ts'
 import { leaveSoon } from './leave-soon.ts'
-import { noRuns, type OpenOptions, type OpenRun, openRun, type RunWish, runOfLogin } from './open-run.ts'
+import { type OpenOptions, type OpenRun, openRun, type RunWish, runOfOthers } from './open-run.ts'
 import { deliverAll } from './prepare.ts'
 import { asIssuance } from './proxied.ts'
+import { describeProxyEnd, type EndOfProxy } from './proxy-end.ts'
 import { inWords } from './proxy-failure.ts'
 import { serverOfProxy } from './proxy-server.ts'
 import { takeSignals } from './signal-phases.ts'
@@ -31,7 +30,7 @@ export interface ProxyAlone {
   readonly wish: RunWish
 }
 
-type End = ProxyEnd | { readonly kind: 'signal'; readonly number: number }
+type End = EndOfProxy | { readonly kind: 'signal'; readonly number: number }
 
 const END_MS = 15_000
 
@@ -110,10 +109,7 @@ async function openRunAlone(
   const open =
     named === undefined ? await openRun(context, wish, { session, signal, note, onEnded }) : undefined
   if (open !== undefined) return { id: open.id, heartbeatMs: open.heartbeatMs, open }
-  const id = named ?? (await runOfLogin(session))
-  if (id === undefined) throw noRuns()
-  const { heartbeat } = await session.client.runs.show(id, { signal })
-  return { id, heartbeatMs: parseDuration(heartbeat) ?? MIN_HEARTBEAT_MS, open }
+  return { ...(await runOfOthers(session, { named, signal })), open }
 }
 
 async function serve(
@@ -189,10 +185,7 @@ async function announce(
 /** What a service is told: 5 where somebody ended the run, which beginning another one would undo. */
 function exitCodeOf(id: string, end: End, note: Opened['note']): number {
   if (end.kind === 'signal') return EXIT.done
-  if (end.kind === 'misused') {
-    note(`mayfly: ${id} was ended, because a placeholder of ${end.name} was sent where it does not belong.`)
-    return EXIT.refused
-  }
-  note(`mayfly: ${describeEnd(id, { reason: end.reason as RunEnd['reason'], endedBy: null })}.`)
+  note(`mayfly: ${describeProxyEnd(id, end)}.`)
+  if (end.kind === 'misused') return EXIT.refused
   return ['ended_by', 'agent_ended', 'completed'].includes(end.reason ?? '') ? EXIT.refused : EXIT.failed
 }

@@ -1,17 +1,15 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unlessAborted } from '../../domain/abort.ts'
-import { parseDuration } from '../../domain/duration.ts'
-import { MIN_HEARTBEAT_MS } from '../../domain/limits.ts'
 import type { ProxySettings } from '../../proxy/types.ts'
 import type { Context } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
-import { describeEnd } from './heartbeat.ts'
 import { warnOfLogin } from './login-in-reach.ts'
-import { noRuns, runOfLogin } from './open-run.ts'
+import { runOfOthers } from './open-run.ts'
 import { deliverAll } from './prepare.ts'
 import { asIssuance } from './proxied.ts'
+import { describeProxyEnd } from './proxy-end.ts'
 import { type ProxyProcess, startProxyProcess } from './proxy-process.ts'
 import type { Redaction } from './redact.ts'
 import type { Preparation, ProxyReport } from './supervise.ts'
@@ -38,15 +36,7 @@ export async function prepareThroughProxy(
   const proxy = startProxyProcess(context, {
     note: (text) => note(`mayfly: ${text}`),
     onIssued: ({ id, ...known }) => issued.adopt(id, known),
-    onEnded: (end) =>
-      preparation.stopCommand(
-        end.kind === 'misused'
-          ? `${runId} was ended, because a placeholder of ${end.name} was sent where it does not belong`
-          : describeEnd(runId, {
-              reason: end.reason as Parameters<typeof describeEnd>[1]['reason'],
-              endedBy: null,
-            }),
-      ),
+    onEnded: (end) => preparation.stopCommand(describeProxyEnd(runId, end)),
     onLost: () => endWithProxy(preparation),
   })
   let totals: Awaited<ReturnType<ProxyProcess['close']>>
@@ -88,16 +78,13 @@ function endWithProxy({ run, stopCommand }: Preparation): void {
   end().catch(() => {})
 }
 
-async function runFor({ run, session }: Preparation) {
+async function runFor({ run, session, signal }: Preparation) {
   const open = await run
   if (open !== undefined) {
     const { id, heartbeatMs, sinceBeat } = open
     return { id, heartbeatMs, isOwn: true, beatenAgoMs: sinceBeat() }
   }
-  const id = await runOfLogin(session)
-  if (id === undefined) throw noRuns()
-  const { heartbeat } = await session.client.runs.show(id)
-  return { id, heartbeatMs: parseDuration(heartbeat) ?? MIN_HEARTBEAT_MS, isOwn: false, beatenAgoMs: 0 }
+  return { ...(await runOfOthers(session, { signal })), isOwn: false, beatenAgoMs: 0 }
 }
 
 function reportOf(

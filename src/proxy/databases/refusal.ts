@@ -61,6 +61,20 @@ export const upstreamProtocol = (what: string) =>
     'Check that the host and port of the backend are those of this kind of database.',
   )
 
+export const noUpstreamTls = () =>
+  new Refusal(
+    'upstream_tls',
+    'The server does not offer TLS.',
+    'Turn TLS on at the server, or set "tls" of the backend.',
+  )
+
+export const databaseNotPermitted = (databases: readonly string[]) =>
+  new Refusal(
+    'database_not_permitted',
+    'The backend of this credential does not permit the database that was asked for.',
+    `It permits: ${databases.join(', ')}.`,
+  )
+
 export const wrongPlaceholder = () =>
   new Refusal(
     'wrong_placeholder',

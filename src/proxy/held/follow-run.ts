@@ -3,9 +3,9 @@ import type { Client } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { RunState } from '../../client/wire.ts'
 import { withDeadline } from '../../domain/abort.ts'
+import type { Clocks } from '../../domain/stopwatch.ts'
 import { ProxyFailure } from '../failure.ts'
 import type { SignOfLife } from './sign-of-life.ts'
-import type { Clocks } from './stopwatch.ts'
 
 export interface FollowRunOptions {
   readonly runs: Pick<Client['runs'], 'events'>

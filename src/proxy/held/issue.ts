@@ -1,11 +1,11 @@
 import type { Client } from '../../client/client.ts'
 import type { IssuedCredential, IssueRequest } from '../../client/wire.ts'
 import { splitCredential } from '../../domain/secret-fields.ts'
+import { type Clocks, stopwatch } from '../../domain/stopwatch.ts'
 import type { Use } from '../../domain/use.ts'
 import { ProxyFailure } from '../failure.ts'
 import type { Live } from '../types.ts'
 import { readUses } from './read-use.ts'
-import { type Clocks, stopwatch } from './stopwatch.ts'
 
 /** One credential as it was issued, and its life by our clocks. */
 export interface Issued {

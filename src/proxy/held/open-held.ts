@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import type { IssuedCredential, IssueRequest, RunState } from '../../client/wire.ts'
+import type { IssuedCredential, IssueRequest, Run, RunState } from '../../client/wire.ts'
+import type { Clocks } from '../../domain/stopwatch.ts'
 import type { ProxyLog } from '../types.ts'
 import { createCuts, type RunCuts } from './cuts.ts'
 import { createEnds } from './ends.ts'
@@ -9,7 +10,6 @@ import { type Issued, issueFor } from './issue.ts'
 import { placeholdersFor } from './placeholders.ts'
 import { keepRenewed } from './renew.ts'
 import { createSignOfLife } from './sign-of-life.ts'
-import type { Clocks } from './stopwatch.ts'
 
 export interface HeldRequest {
   readonly name: string
@@ -35,8 +35,8 @@ export interface HeldOptions {
   whyUnsure(): string | undefined
   /** At first, and at each renewal. */
   onIssued(issued: Pick<IssuedCredential, 'id' | 'backend' | 'expires_at'>): void
-  /** The server has ended the run: `completed`, `missed_heartbeat`, …; null: it does not say. */
-  onRunEnded(reason: string | null): void
+  /** The server has ended the run; null: it does not say why. */
+  onRunEnded(reason: Run['reason']): void
 }
 
 export interface HeldCredentials {
@@ -105,7 +105,7 @@ function beginLife({ client, run, clocks, log, onRunEnded, whyUnsure }: HeldOpti
     over.abort(new Error('closed'))
     endAll('The proxy ends.')
   }
-  const onEnded = (reason: string | null) => {
+  const onEnded = (reason: Run['reason']) => {
     if (why !== undefined) return
     endAll('The run has ended.')
     onRunEnded(reason)
@@ -146,7 +146,7 @@ function keep(holding: Holding, issue: () => Promise<Issued>, { ends, signal }: 
 }
 
 /** What the server says over the events of the run, for all that is held. */
-function compareStates(holdings: readonly Holding[], onEnded: (reason: string | null) => void) {
+function compareStates(holdings: readonly Holding[], onEnded: (reason: Run['reason']) => void) {
   let living: ReadonlySet<string> = new Set()
   const compare = (at: number) => {
     for (const holding of holdings) holding.compare(living, at)

@@ -1,4 +1,5 @@
-import { type Clocks, stopwatch } from './stopwatch.ts'
+import { MISSED_BEATS } from '../../domain/run.ts'
+import { type Clocks, stopwatch } from '../../domain/stopwatch.ts'
 
 /** What is known of the server and of the run, by how long ago it last said something. */
 export interface SignOfLife {
@@ -19,8 +20,6 @@ export interface SignOfLife {
 }
 
 const LONGEST_SILENCE_MS = 15_000
-/** As the server counts (ADR 0068). */
-const MISSED_BEATS = 3
 
 /** `beats`: whether `beaten` is called; otherwise the events of the run say that it lives. */
 export function createSignOfLife(clocks: Clocks, heartbeatMs: number, beats: boolean): SignOfLife {
@@ -45,9 +44,7 @@ export function createSignOfLife(clocks: Clocks, heartbeatMs: number, beats: boo
     connected: hear,
     beaten: (agoMs) => {
       // Answers may arrive in another order than their beats.
-      if (agoMs >= sinceBeat()) return
-      const since = stopwatch(clocks)
-      sinceBeat = () => since() + agoMs
+      if (agoMs < sinceBeat()) sinceBeat = stopwatch(clocks, agoMs)
     },
     refused: () => {
       isRefused = true

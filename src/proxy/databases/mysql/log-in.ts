@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { DatabaseUse } from '../../../domain/use.ts'
-import { Refusal, upstreamProtocol } from '../refusal.ts'
+import { noUpstreamTls, upstreamProtocol } from '../refusal.ts'
 import { ServerError } from '../server-error.ts'
 import { type Method, methodOf } from './answers.ts'
 import {
@@ -33,7 +33,7 @@ export interface LogInOptions {
   readonly greeting: Greeting
   /** Of the child. */
   readonly response: Response
-  readonly user: string
+  readonly username: string
   readonly password: string
   readonly signal: AbortSignal
   readonly secure: (raw: Socket) => Promise<Socket>
@@ -42,13 +42,13 @@ export interface LogInOptions {
 /** Returns the connection and the server's last word, once it has accepted the login. Throws `Refusal` and `ServerError`. */
 export async function logIn(
   raw: Socket,
-  { use, greeting, response, user, password, signal, secure }: LogInOptions,
+  { use, greeting, response, username, password, signal, secure }: LogInOptions,
 ): Promise<{ upstream: Socket; accepted: Buffer }> {
   const { database } = response
   let sequence = 1
   let upstream = raw
   if (use.tls !== 'disable') {
-    if ((greeting.flags & Flag.ssl) === 0) throw noTls()
+    if ((greeting.flags & Flag.ssl) === 0) throw noUpstreamTls()
     if (raw.readableLength > 0) throw upstreamProtocol('bytes before TLS')
     raw.write(packet(sequence, tlsRequest(greeting, response, database)))
     sequence += 1
@@ -61,7 +61,7 @@ export async function logIn(
   }
   let { name, method } = firstMethod(greeting.method, options)
   const answer = method.first(greeting.scramble)
-  const login = { user, database, answer, method: name }
+  const login = { user: username, database, answer, method: name }
   upstream.write(packet(sequence, responseFor(greeting, response, login, upstream !== raw)))
   for (let hasSwitched = false; ; ) {
     const received = await readPacket(upstream, signal)
@@ -101,10 +101,3 @@ function parseSwitch(payload: Buffer): { name: string; challenge: Buffer } {
   const isEnded = challenge.length % 2 === 1 && challenge.at(-1) === 0
   return { name, challenge: isEnded ? challenge.subarray(0, -1) : challenge }
 }
-
-const noTls = () =>
-  new Refusal(
-    'upstream_tls',
-    'The server does not offer TLS.',
-    'Turn TLS on at the server, or set "tls" of the backend.',
-  )

@@ -12,7 +12,7 @@ export interface Packet {
 /** Of one that is sent during the login. */
 const MAX_PAYLOAD = 65_536
 
-/** Throws `Refusal` for one that is too long. */
+/** Throws what `refuse` makes of one that is too long. */
 export async function readPacket(
   socket: Socket,
   signal: AbortSignal,

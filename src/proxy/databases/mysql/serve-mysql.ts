@@ -1,7 +1,7 @@
 import { farewell } from '../copy.ts'
-import { readField } from '../live-field.ts'
+import { loginOf } from '../login-of.ts'
 import type { Protocol, Visit } from '../parts.ts'
-import { badStartup, Refusal } from '../refusal.ts'
+import { badStartup, databaseNotPermitted, Refusal } from '../refusal.ts'
 import { isSameText } from '../same-text.ts'
 import { ServerError } from '../server-error.ts'
 import { withChild, withUpstream } from '../turns.ts'
@@ -56,8 +56,7 @@ async function openSession(visit: Visit, turn: Turn): Promise<void> {
   const { upstream, accepted } = await withUpstream(visit, (signal) =>
     logIn(raw, {
       ...{ use, greeting, response, signal, secure: visit.secure },
-      user: readField(live.open, 'username'),
-      password: readField(live.secrets, 'password'),
+      ...loginOf(live),
     }),
   )
   child.write(packet(turn.sequence, accepted))
@@ -92,9 +91,5 @@ const switchTo = (scramble: Buffer) =>
 
 function requirePermitted({ use: { databases } }: Visit, database: string): void {
   if (database === '' || databases === undefined || databases.includes(database)) return
-  throw new Refusal(
-    'database_not_permitted',
-    'The backend of this credential does not permit the database that was asked for.',
-    `It permits: ${databases.join(', ')}.`,
-  )
+  throw databaseNotPermitted(databases)
 }

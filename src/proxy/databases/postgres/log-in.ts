@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { readExactly } from '../read-exactly.ts'
-import { Refusal, upstreamProtocol } from '../refusal.ts'
+import { noUpstreamTls, Refusal, upstreamProtocol } from '../refusal.ts'
 import { ServerError } from '../server-error.ts'
-import { type Message, message, readMessage, text } from './messages.ts'
+import { int32, type Message, message, readMessage, text } from './messages.ts'
 import { createScram, type Scram } from './scram.ts'
 import { sslRequest, startupPacket, type Wanted } from './startup.ts'
 
@@ -19,11 +19,7 @@ export async function secureConnection(
   // Bytes that arrive before TLS would be taken for protected ones (CVE-2021-23222).
   if (answer === 'S' && raw.readableLength === 0) return secure(raw)
   if (answer === 'S') throw upstreamProtocol('bytes before TLS')
-  throw new Refusal(
-    'upstream_tls',
-    'The server does not offer TLS.',
-    'Turn TLS on at the server, or set "tls" of the backend.',
-  )
+  throw noUpstreamTls()
 }
 
 /** `AuthenticationX` (PostgreSQL 18, 54.7). */
@@ -99,9 +95,7 @@ function createExchange(socket: Socket, { wanted, password, isVerified }: LogInO
 
 function lengthAnd(value: string): Buffer {
   const bytes = Buffer.from(value)
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(bytes.length)
-  return Buffer.concat([length, bytes])
+  return Buffer.concat([int32(bytes.length), bytes])
 }
 
 const md5 = (...parts: readonly (string | Buffer)[]) =>

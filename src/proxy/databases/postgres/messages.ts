@@ -13,7 +13,7 @@ export interface Message {
 /** Of one that is sent during the login. Parameters and errors of a server are a few kB at most. */
 const MAX_MESSAGE = 65_536
 
-/** Throws `Refusal` for one that is too long. `tooLong` makes it. */
+/** Throws what `refuse` makes of one that is too long. */
 export async function readMessage(
   socket: Socket,
   signal: AbortSignal,

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { Live } from '../../types.ts'
 import { farewell } from '../copy.ts'
-import { readField } from '../live-field.ts'
+import { loginOf } from '../login-of.ts'
 import type { Protocol, Visit } from '../parts.ts'
 import { readExactly } from '../read-exactly.ts'
 import { badStartup, Refusal } from '../refusal.ts'
@@ -40,8 +39,9 @@ async function openSession(visit: Visit, asked: Asked & { kind: 'startup' }, key
   if (negotiated.length > 0) child.write(negotiated)
   if (visit.provesItself) await requirePlaceholder(visit)
   const live = visit.admit()
+  const { username, password } = loginOf(live)
   const wanted = decideStartup(asked.parameters, {
-    user: readField(live.open, 'username'),
+    user: username,
     database: live.open.get('database') ?? '',
     databases: visit.use.databases,
   })
@@ -49,7 +49,7 @@ async function openSession(visit: Visit, asked: Asked & { kind: 'startup' }, key
     const socket = await connectUpstream(visit, signal)
     visit.decide('injected')
     const isVerified = visit.use.tls === 'verify-full'
-    await logIn(socket, { wanted, password: passwordOf(live), isVerified, signal })
+    await logIn(socket, { wanted, password, isVerified, signal })
     return { upstream: socket, greeting: await readGreeting(socket, signal) }
   })
   const key = greeting.key === undefined ? undefined : remember(keys, greeting.key)
@@ -63,8 +63,6 @@ async function openSession(visit: Visit, asked: Asked & { kind: 'startup' }, key
     if (key !== undefined) keys.delete(key.name)
   }
 }
-
-const passwordOf = (live: Live) => readField(live.secrets, 'password')
 
 async function requirePlaceholder(visit: Visit): Promise<void> {
   const { child, placeholder } = visit

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { readExactly } from '../read-exactly.ts'
-import { badStartup, Refusal } from '../refusal.ts'
+import { badStartup, databaseNotPermitted, Refusal } from '../refusal.ts'
 import { int32, message, text, untyped } from './messages.ts'
 
 /** What a connection begins with (PostgreSQL 18, 54.7 "Message Formats"). */
@@ -125,11 +125,7 @@ function databaseOf(
   if (databases?.includes(asked) === true) return asked
   if (isDefault) return database
   if (databases === undefined || asked === database) return asked
-  throw new Refusal(
-    'database_not_permitted',
-    'The backend of this credential does not permit the database that was asked for.',
-    `It permits: ${databases.join(', ')}.`,
-  )
+  throw databaseNotPermitted(databases)
 }
 
 /** The packet for the server. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { farewell } from '../copy.ts'
-import { readField } from '../live-field.ts'
+import { loginOf } from '../login-of.ts'
 import type { Protocol, Visit } from '../parts.ts'
 import { readSome } from '../read-exactly.ts'
 import { badStartup, Refusal, type RefusalCode, upstreamProtocol } from '../refusal.ts'
@@ -48,11 +48,7 @@ async function openSession(visit: Visit): Promise<void> {
   const request = visit.provesItself ? await readLogin(visit) : undefined
   if (request === 'quit') return
   const live = visit.admit()
-  const login: Login = {
-    username: readField(live.open, 'username'),
-    password: readField(live.secrets, 'password'),
-    placeholder,
-  }
+  const login: Login = { ...loginOf(live), placeholder }
   const upstream = await withUpstream(visit, async (signal) => {
     const raw = await visit.connect({ givesLogin: visit.use.tls !== 'verify-full' })
     const socket = visit.use.tls === 'disable' ? raw : await visit.secure(raw)
