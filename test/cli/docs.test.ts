@@ -12,7 +12,7 @@ const ALL = await Promise.all(
 )
 
 /** They run something, and print nothing of their own. */
-const SILENT = ['server', 'run-guard', 'backend setup-sql']
+const SILENT = ['server', 'run-guard', 'run-proxy', 'backend setup-sql']
 
 let env: Record<string, string>
 beforeAll(async () => {
