@@ -16,7 +16,7 @@ export function audit(
   return core.store.audit.record({
     ...traceOf(actor),
     id: core.ids.body(),
-    at: core.store.now(),
+    at: entry.at ?? core.store.now(),
     action: entry.action,
     outcome: entry.outcome ?? 'ok',
     agentId: agent?.id ?? null,

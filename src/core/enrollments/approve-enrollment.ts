@@ -156,13 +156,14 @@ async function approveAgent(core: Core, approval: Approval): Promise<Enrollment>
     ...(audiences.length === 0 ? {} : { audiences }),
     replaces: present?.id,
   }
+  const at = decision.decidedAt
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(actor),
     ...(present === undefined ? [] : await endSteps(core, actor, present, 'deleted')),
     ...made.steps,
-    approvedEntry(core, approval, agent, details),
-    audit(core, actor, { action: 'agent.created', agent, scopes, details }),
+    approvedEntry(core, approval, { agent, at }, details),
+    audit(core, actor, { action: 'agent.created', at, agent, scopes, details }),
   ])
   requireUnchanged(outcome)
   if (!outcome.done) throw outcome.reason === 'unique' ? taken : await decisionRefused(core, id, outcome)
@@ -187,6 +188,7 @@ async function approveGrant(core: Core, approval: Approval, agentId: string): Pr
   }
   const agent = { id: agentId, name }
   const details = { enrollment_id: id, expires_at: grant.expiresAt }
+  const at = decision.decidedAt
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(actor),
@@ -194,9 +196,10 @@ async function approveGrant(core: Core, approval: Approval, agentId: string): Pr
       ? agents.extend(agentId, decision.decidedAt + PLATFORM_AGENT_MS)
       : agents.touch(agentId)),
     agents.insertGrant(grant),
-    approvedEntry(core, approval, agent, details),
+    approvedEntry(core, approval, { agent, at }, details),
     audit(core, actor, {
       action: 'agent.scopes_changed',
+      at,
       agent,
       scopes,
       details: { ...details, change: 'added' },
@@ -211,11 +214,12 @@ async function approveGrant(core: Core, approval: Approval, agentId: string): Pr
 function approvedEntry(
   core: Core,
   { actor, scopes }: Approval,
-  agent: { readonly id: string; readonly name: string },
+  { agent, at }: { readonly agent: { readonly id: string; readonly name: string }; readonly at: number },
   details: Record<string, unknown>,
 ): Step {
   return audit(core, actor, {
     action: 'enrollment.approved',
+    at,
     agent,
     scopes,
     details,
