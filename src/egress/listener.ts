@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { unavailable } from '../domain/backend-error.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import { findListenerUids, findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
-import { ownUnmappedUid, readText } from './system-files.ts'
+import { ownUnmappedUid, readTable } from './system-files.ts'
 
 /** Whose listeners on loopback addresses may get the secrets of a backend, besides those of root and of ourselves (ADR 0041). */
 export interface ListenerRules {
@@ -33,7 +33,7 @@ const ROOT = 0
  */
 export function createListenerCheck(
   { serviceAccounts, localUser, log }: ListenerRules,
-  { platform = process.platform, read = readText }: ListenerParts = {},
+  { platform = process.platform, read = readTable }: ListenerParts = {},
 ): (socket: Socket) => Promise<void> {
   const names = [...serviceAccounts, ...(localUser ? [localUser] : [])]
   let warned = false

@@ -1,6 +1,6 @@
 import { findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
 import type { Ends } from '../domain/network/socket-table.ts'
-import { ownUnmappedUid, readText } from './system-files.ts'
+import { ownUnmappedUid, readTable } from './system-files.ts'
 
 /** On a busy machine two are not enough. */
 const MOST_TRIES = 5
@@ -10,7 +10,7 @@ const MOST_TRIES = 5
  * answer is not certain, or the user has no number in our user namespace. Linux only.
  */
 export function createPeerUids(
-  read: ReadTable = readText,
+  read: ReadTable = readTable,
 ): (socket: Ends) => number | Promise<number | undefined> {
   const unmapped = ownUnmappedUid()
   // The uid of a socket is that of its creator and never changes, and a look-up takes longer the more sockets there are.

@@ -8,6 +8,7 @@ import { usesOf } from '../../../src/backends/github/uses.ts'
 import { LONG } from '../../support/long.ts'
 import { type ClientWorld, startClientWorld } from '../support/client-world.ts'
 import { gitHandler } from '../support/git-handler.ts'
+import { memoryOf } from '../support/memory-of.ts'
 
 const SECRET = 'ghs_0123456789abcdefghijABCDEFGHIJ012345'
 const MB = 1024 * 1024
@@ -81,21 +82,6 @@ function fill(root: string): void {
 const tipOf = (repository: string) =>
   execFileSync('git', ['-C', join(server, repository), 'rev-parse', 'main'], { encoding: 'utf8' })
 
-/** The most that this process took beside what it had. */
-async function memoryOf(work: () => Promise<void>): Promise<number> {
-  const before = process.memoryUsage.rss()
-  let most = before
-  const timer = setInterval(() => {
-    most = Math.max(most, process.memoryUsage.rss())
-  }, 50)
-  try {
-    await work()
-  } finally {
-    clearInterval(timer)
-  }
-  return most - before
-}
-
 const WAYS = {
   'a base URL': (...args: string[]) => world.run(['git', ...args]),
   HTTPS_PROXY: (...args: string[]) => world.runForward(['git', '-c', `credential.helper=${HELPER}`, ...args]),
@@ -106,7 +92,7 @@ describe.each(Object.entries(WAYS))('git by %s', (way, git) => {
   const URL = 'https://github.com/acme/web.git'
 
   it('clones and pushes a large repository with a placeholder, in little memory', async () => {
-    const grown = await memoryOf(async () => {
+    const grown = await memoryOf(`git clone and push of ${SIZE / MB} MiB by ${way}`, async () => {
       expect(await git('clone', '-q', URL, copy)).toEqual({ code: 0, stdout: '', stderr: '' })
       expect((await git('-C', copy, 'rev-parse', 'HEAD')).stdout).toBe(tipOf('acme/web.git'))
       await world.run(['sh', '-c', `cd ${copy}; name=second; ${COMMIT_BYTES}`])
