@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -11,7 +10,7 @@ import { openRedisBench, type RedisBench } from '../../support/redis-kind.ts'
 import { run as program } from '../../support/run-program.ts'
 import { holdSessions, type SessionEnd } from '../../support/session-holder.ts'
 import { createLogin, openUpstreamDatabase, type UpstreamLogin } from '../../support/upstream-database.ts'
-import { type ProxyWorld, startProxyWorld } from './world.ts'
+import { environment, type ProxyWorld, startProxyWorld } from './world.ts'
 
 /** Over HTTP, PostgreSQL and Redis, in equal parts. */
 const STREAMS = LONG ? 501 : 60
@@ -49,12 +48,6 @@ afterAll(async () => {
   await redis?.close()
   await postgres?.close()
 })
-
-/** Values of the environment file. */
-async function environment(file: string): Promise<ReadonlyMap<string, string>> {
-  const text = await readFile(file, 'utf8')
-  return new Map([...text.matchAll(/^(\w+)='?(.*?)'?$/gm)].map(([, name = '', value = '']) => [name, value]))
-}
 
 interface Streams {
   /** Resolves once all have ended. */
@@ -185,7 +178,7 @@ test('a revocation cuts the streams of its backend alone, whether the upstream e
   // The connections of the proxy have gone, too.
   await expect.poll(SESSIONS.db, { timeout: 20_000 }).toBe(0)
   const again = await program(['psql', '-XAtqc', 'SELECT 1', variable('DB_URL')], {
-    PATH: process.env['PATH'],
+    PATH: process.env['PATH'] ?? '',
   })
   expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('this run gets no other of db') })
   await login.letIn()

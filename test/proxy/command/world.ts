@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
@@ -86,7 +87,7 @@ export async function startUpstream(create: (handle: Handle) => Server, scheme: 
     if (!url.startsWith('/v1/stream')) {
       // As a careless upstream does.
       response.setHeader('content-type', 'application/json')
-      return response.end(JSON.stringify({ url, echo: authorization }))
+      return request.once('end', () => response.end(JSON.stringify({ url, echo: authorization })))
     }
     open.add(response)
     response.on('close', () => open.delete(response))
@@ -110,4 +111,10 @@ export async function startUpstream(create: (handle: Handle) => Server, scheme: 
       for (const socket of sockets) socket.destroy()
     },
   }
+}
+
+/** What is in the file of `--write-env`. */
+export async function environment(file: string): Promise<ReadonlyMap<string, string>> {
+  const text = await readFile(file, 'utf8')
+  return new Map([...text.matchAll(/^(\w+)='?(.*?)'?$/gm)].map(([, name = '', value = '']) => [name, value]))
 }
