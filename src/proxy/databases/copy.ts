@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { resetConnection } from '../../egress/reset-connection.ts'
+import { createFlow } from '../flow.ts'
 
 /** The socket that the TLS of an upstream runs over. */
 const under = new WeakMap<Socket, Socket>()
@@ -19,12 +20,6 @@ export function reset(socket: Socket): void {
   else resetConnection(raw, over.get(raw) ?? socket)
   socket.destroy()
 }
-
-/**
- * After so much, a connection lets the others have their turn. Node alone reads up to 2 MB from one socket before it looks at the
- * next: beside some thirty busy ones, a new connection waits for half a second.
- */
-const REST_BYTES = 256 * 1024
 
 /** What goes on in place of what arrived. */
 export type Change = (chunk: Buffer) => readonly Buffer[]
@@ -54,30 +49,8 @@ export async function join(
 
 /** A target that is slow holds the source up, and a source that is fast gives way to the other connections. */
 function copy(from: Socket, to: Socket, change: Change | undefined, onError: (error: unknown) => void): void {
-  let isFull = false
-  let isResting = false
-  let sinceRest = 0
-  const goOn = () => {
-    if (!isFull && !isResting) from.resume()
-  }
-  const rest = () => {
-    isResting = true
-    from.pause()
-    setImmediate(() => {
-      isResting = false
-      goOn()
-    })
-  }
-  const write = (chunk: Buffer) => {
-    if (!to.write(chunk)) {
-      isFull = true
-      from.pause()
-    }
-    sinceRest += chunk.length
-    if (sinceRest < REST_BYTES) return
-    sinceRest = 0
-    rest()
-  }
+  const flow = createFlow(from)
+  const write = (chunk: Buffer) => flow.passed(chunk.length, !to.write(chunk))
   const writeChanged = (chunk: Buffer, by: Change) => {
     try {
       const pieces = by(chunk)
@@ -90,10 +63,7 @@ function copy(from: Socket, to: Socket, change: Change | undefined, onError: (er
       onError(error)
     }
   }
-  to.on('drain', () => {
-    isFull = false
-    goOn()
-  })
+  to.on('drain', flow.drained)
   from.once('end', () => to.end())
   from.on('data', change === undefined ? write : (chunk: Buffer) => writeChanged(chunk, change))
 }

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { createFlow } from '../flow.ts'
 import type { Failure } from './failure.ts'
 import type { Inbound } from './inbound/inbound.ts'
 
@@ -38,13 +39,12 @@ export interface PumpEvents {
 
 /** Moves a body as fast as the other side takes it. Returns what stops it. */
 export function pump(from: Readable, to: Writable, { onChunk, onEnd }: PumpEvents): () => void {
-  const resume = () => from.resume()
+  const flow = createFlow(from)
   const take = (chunk: Buffer) => {
     const out = onChunk(chunk)
-    if (out.length > 0 && !to.write(out)) {
-      from.pause()
-      to.once('drain', resume)
-    }
+    const isFull = out.length > 0 && !to.write(out)
+    if (isFull) to.once('drain', flow.drained)
+    flow.passed(chunk.length, isFull)
   }
   const end = () => {
     const last = onEnd()
@@ -56,6 +56,7 @@ export function pump(from: Readable, to: Writable, { onChunk, onEnd }: PumpEvent
   return () => {
     from.off('data', take)
     from.off('end', end)
-    to.off('drain', resume)
+    to.off('drain', flow.drained)
+    flow.stop()
   }
 }
