@@ -10,20 +10,23 @@ export interface Flow {
 }
 
 /**
- * After so much, a source lets the others have their turn. Node alone reads up to 2 MB from one socket before it looks at the next:
- * beside some thirty busy ones, a new connection waits for half a second.
+ * What all sources together pass on in one turn of the event loop, before each that still has something waits for the next turn.
+ * Node alone reads up to 2 MB from each socket: beside some thirty busy ones, a new connection waits for half a second.
  */
-const REST_BYTES = 256 * 1024
+const TURN_BYTES = 512 * 1024
+
+let inTurn = 0
+const beginTurn = () => {
+  inTurn = 0
+}
 
 export function createFlow(from: Readable): Flow {
   let isFull = false
   let resting: NodeJS.Immediate | undefined
-  let sinceRest = 0
   const goOn = () => {
     if (!isFull && resting === undefined) from.resume()
   }
   const rest = () => {
-    sinceRest = 0
     from.pause()
     resting ??= setImmediate(() => {
       resting = undefined
@@ -36,8 +39,9 @@ export function createFlow(from: Readable): Flow {
         isFull = true
         from.pause()
       }
-      sinceRest += bytes
-      if (sinceRest >= REST_BYTES) rest()
+      if (inTurn === 0) setImmediate(beginTurn)
+      inTurn += bytes
+      if (inTurn >= TURN_BYTES) rest()
     },
     drained: () => {
       isFull = false
