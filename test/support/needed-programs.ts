@@ -33,6 +33,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'test/package/package-manual.test.ts': ['man'],
   'test/proxy/clients/git.test.ts': ['git'],
   'test/proxy/clients/http.test.ts': ['curl', 'go'],
+  'test/proxy/clients/kubectl-exec.test.ts': ['kubectl', 'go'],
   'test/proxy/clients/kubectl.test.ts': ['kubectl'],
   'test/proxy/clients/pip.test.ts': ['/usr/bin/pip'],
   'test/proxy/databases/postgres.test.ts': ['psql'],
