@@ -31,6 +31,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'test/docs/installed-server.ts': ['curl'],
   'test/docs/start.test.ts': ['psql', 'curl'],
   'test/package/package-manual.test.ts': ['man'],
+  'test/proxy/clients/gh.test.ts': ['gh'],
   'test/proxy/clients/git.test.ts': ['git'],
   'test/proxy/clients/http.test.ts': ['curl', 'go'],
   'test/proxy/clients/kubectl-exec.test.ts': ['kubectl', 'go'],
