@@ -17,6 +17,7 @@ import { asIssuance } from './proxied.ts'
 import { describeProxyEnd, type EndOfProxy } from './proxy-end.ts'
 import { inWords } from './proxy-failure.ts'
 import { serverOfProxy } from './proxy-server.ts'
+import { describeTotals } from './proxy-totals.ts'
 import { takeSignals } from './signal-phases.ts'
 
 /** A proxy that stands alone. */
@@ -147,8 +148,7 @@ async function serve(
   } finally {
     open?.onBeaten(() => {})
     await proxy.close()
-    const { requests, refused, redacted } = proxy.totals()
-    note(`mayfly: ${requests} requests, ${refused} refused, ${redacted} masked.`)
+    note(`mayfly: ${describeTotals(proxy.totals(), issued.outcomes().length)}.`)
   }
 }
 
