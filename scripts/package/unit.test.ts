@@ -1,5 +1,12 @@
-import { readFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPrograms } from '../../test/support/needed-programs.ts'
+import { run } from '../../test/support/run-program.ts'
+
+const PACKAGING = fileURLToPath(new URL('../../packaging/', import.meta.url))
 
 test('the unit starts a server that ended by a fault again, for ever', async () => {
   const unit = await readFile(new URL('../../packaging/mayfly.service', import.meta.url), 'utf8')
@@ -22,5 +29,37 @@ test('the unit of a proxy runs apart from the account that it serves, and begins
   expect(of('StateDirectoryMode')).toEqual(['0700'])
   expect(of('LimitCORE')).toEqual(['0'])
   expect(of('CapabilityBoundingSet')).toEqual([''])
+  // Without it Node.js cannot tell the addresses of this machine, and whatever has Mayfly's port is unreachable.
+  expect(of('RestrictAddressFamilies')).toEqual([expect.stringMatching(/\bAF_NETLINK\b/)])
   expect(of('RestartPreventExitStatus')).toEqual(['4 5'])
+})
+
+describe.skipIf(!hasPrograms('systemd-analyze'))('systemd', () => {
+  const units = 'usr/lib/systemd/system'
+  let root: string
+  beforeAll(async () => {
+    // What the units of ours need is there: those of systemd, and the command.
+    root = await mkdtemp(join(tmpdir(), 'mayfly-units-'))
+    await cp(`/${units}`, join(root, units), { recursive: true, verbatimSymlinks: true })
+    await mkdir(join(root, 'usr/bin'))
+    await writeFile(join(root, 'usr/bin/mayfly'), '')
+    await chmod(join(root, 'usr/bin/mayfly'), 0o755)
+  })
+  afterAll(() => rm(root, { recursive: true, force: true }))
+  /** What it says of the unit and those around it: it returns 0 for keys that it does not know, too. */
+  const verify = async (unit: string, change = (text: string) => text) => {
+    for (const file of ['mayfly.service', 'mayfly-proxy@.service'])
+      await writeFile(join(root, units, file), change(await readFile(join(PACKAGING, file), 'utf8')))
+    const env = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }
+    const { stdout, stderr } = await run(
+      ['systemd-analyze', 'verify', '--man=no', `--root=${root}`, unit],
+      env,
+    )
+    return stdout + stderr
+  }
+
+  test.each(['mayfly.service', 'mayfly-proxy@coder.service'])('has nothing to say of %s', async (unit) => {
+    expect(await verify(unit)).toBe('')
+    expect(await verify(unit, (text) => text.replace('UMask=', 'Umask='))).toContain("'Umask'")
+  })
 })
