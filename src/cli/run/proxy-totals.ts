@@ -12,4 +12,4 @@ export function describeTotals(totals: Totals, credentials: number): string {
   ].join(', ')
 }
 
-const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
+export const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
