@@ -25,8 +25,11 @@ export function isOnlyIn(
   ranges: readonly Range[],
 ): boolean {
   let rest = `${replaceRanges(originForm(target), ranges, () => '\n')}\n${asked.http2?.authority}\n`
-  for (const [index, [name, value]] of asked.headers.entries())
+  let index = 0
+  for (const [name, value] of asked.headers) {
     rest += `${name}: ${headers.get(index) ?? value}\n`
+    index += 1
+  }
   return search.inText(rest).length === 0
 }
 
