@@ -4,7 +4,7 @@ import { readSigned } from '../sign/read-signed.ts'
 import { upstreamHost } from '../sign/upstream.ts'
 import type { Context } from './context.ts'
 import { exchange } from './exchange.ts'
-import { Failure, failureOf } from './failure.ts'
+import { Failure, failureOf, isOfAddress } from './failure.ts'
 import type { Inbound, Way } from './inbound/inbound.ts'
 import { type Inspected, inspectBody } from './inspect.ts'
 import { beginLine, type Line } from './line.ts'
@@ -106,7 +106,7 @@ function turnAway(ctx: Context, inbound: Inbound, line: Line, failure: Failure):
   if (misused !== undefined) {
     line.decision = 'misused'
     line.placeholder = misused.name
-  } else if (line.decision === 'forwarded') line.decision = 'refused'
+  } else if (line.decision === 'forwarded' || isOfAddress(failure)) line.decision = 'refused'
   if (inbound.isAnswered) inbound.break()
   else line.status = refuse(inbound, reason)
   if (misused !== undefined) {
