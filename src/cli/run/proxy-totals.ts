@@ -1,7 +1,7 @@
-import type { Totals } from '../../proxy/record/create-recorder.ts'
+import type { RunningProxy } from '../../proxy/start-proxy.ts'
 
 /** What a proxy did, in one line. `refused` counts what was misused, too. */
-export function describeTotals(totals: Totals, credentials: number): string {
+export function describeTotals(totals: ReturnType<RunningProxy['totals']>, credentials: number): string {
   const { requests, refused, misused, redacted, lost } = totals
   return [
     `${count(requests, 'request')} with ${count(credentials, 'credential')}`,
