@@ -3,7 +3,7 @@ import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isPermitted, resolveChecked } from '../../egress/address.ts'
-import { createListenerCheck } from '../../egress/listener.ts'
+import { onlyListeners } from '../../egress/listener.ts'
 import { connectionError } from '../../egress/network.ts'
 import { runsOver } from './copy.ts'
 import type { DatabaseParts } from './parts.ts'
@@ -11,16 +11,9 @@ import { Refusal } from './refusal.ts'
 
 const KEEP_ALIVE_MS = 30_000
 
-/** Accounts that packages of the servers make. */
-const SERVICE_ACCOUNTS = {
-  postgres: ['postgres'],
-  mysql: ['mysql'],
-  redis: ['redis', 'valkey'],
-} as const
-
 const NAMES = { postgres: 'PostgreSQL', mysql: 'MySQL', redis: 'Redis' } as const
 
-type Parts = Pick<DatabaseParts, 'use' | 'resolver' | 'isLocal' | 'log'>
+type Parts = Pick<DatabaseParts, 'use' | 'resolver' | 'isLocal'>
 
 /** `onSocket` gets the socket before it is connected, so that it can be cut in time. */
 export interface ConnectOptions {
@@ -32,9 +25,7 @@ export interface ConnectOptions {
 /** Throws `Refusal`. */
 export function createConnect(parts: Parts): (options: ConnectOptions) => Promise<Socket> {
   const { use } = parts
-  const log = { warn: (_: unknown, message: string) => parts.log.warn(message) }
-  const serviceAccounts = SERVICE_ACCOUNTS[use.protocol]
-  const checkListener = createListenerCheck({ serviceAccounts, localUser: '', log })
+  const checkListener = onlyListeners(use.accounts)
   return async ({ givesLogin, signal, onSocket }) => {
     try {
       const address = await resolveUpstream(parts)

@@ -57,6 +57,10 @@ const REFUSALS = {
   ended: [403, 'The credential was ended. This run gets no other of this backend.'],
   unsure: [503, 'Mayfly gives no sign of life, so the credential is not used. Try again later.'],
   unreachable: [502, 'The upstream cannot be reached.'],
+  foreign_listener: [
+    502,
+    'Another account of this machine listens on the address of the upstream, so nothing was sent. If that account runs the upstream, an administrator can name it: "local_user" of the backend, or "accounts" of its use.',
+  ],
   broken: [502, 'The upstream broke the connection or sent what cannot be read.'],
   too_slow: [504, 'The upstream sent nothing for too long.'],
   overloaded: [503, 'The proxy serves as many requests as it can. Try again later.'],

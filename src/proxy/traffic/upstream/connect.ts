@@ -7,6 +7,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls'
+import { onlyListeners } from '../../../egress/listener.ts'
 import { Failure } from '../failure.ts'
 import { ignoreErrors, rememberUnder, reset } from '../sockets.ts'
 import { bareHost, type Destination } from './reach.ts'
@@ -40,10 +41,21 @@ export async function connectUpstream(
   how.onSocket(raw)
   const socket = to.scheme === 'http' ? raw : openTls(raw, to, how)
   await ready(socket, to.scheme === 'http' ? 'connect' : 'secureConnect', how.timeoutMs)
+  if (to.scheme === 'http') await requireListener(raw, to)
   // Node says so from within OpenSSL: to destroy the socket there is a use of freed memory.
   if (to.scheme === 'https') await afterHandshake()
   const isHttp2 = to.scheme === 'https' && (socket as TLSSocket).alpnProtocol === 'h2'
   return { socket, protocol: isHttp2 ? 'h2' : 'http/1.1' }
+}
+
+/** Without TLS nothing proves who got the port: another account may have taken it. */
+async function requireListener(raw: Socket, { accounts }: Destination): Promise<void> {
+  try {
+    await onlyListeners(accounts)(raw)
+  } catch (cause) {
+    reset(raw)
+    throw new Failure('foreign_listener', { cause })
+  }
 }
 
 function openTls(raw: Socket, to: Destination, { alpn, trust }: HowToConnect): TLSSocket {

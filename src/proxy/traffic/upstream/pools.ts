@@ -149,7 +149,7 @@ function createPoolTable(dial: Dial) {
 
   function poolOf(whose: Whose): Pool {
     const { to, owner } = whose
-    const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${trusted(to.ca)}`
+    const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${trusted(to.ca)}|${to.accounts ?? ''}`
     const known = pools.get(key)
     if (known !== undefined) return known
     const agent = pooling(async () => spareOf(pool) ?? (await dialFor(pool, whose, ['http/1.1'])).socket)
