@@ -42,7 +42,7 @@ const REFUSALS = {
   bad_body: [400, 'The body has a placeholder, but is not a form or a JSON object with each name once.'],
   bad_encoding: [
     415,
-    'The body has a Content-Encoding that the proxy cannot search for placeholders. Send it plain, or in one of gzip, deflate, br and zstd.',
+    'The body has a Content-Encoding that the proxy cannot search for placeholders. Send it plain; to hosts of no backend, gzip, deflate, br and zstd are read, too.',
   ],
   unfit_secret: [502, 'The credential has no value that fits into this place of a request.'],
   others_refused: [403, 'No credential of this run is for this authority, and the proxy refuses all others.'],
