@@ -58,7 +58,8 @@ export async function openProxied({ use, account, ...parts }: ProxiedOptions): P
       placeholders: new Map([['password', PLACEHOLDER]]),
       now: () => state,
     },
-    use: { name: 'database', host: '127.0.0.1', local: true, tls: 'disable', ...use },
+    // The server names the accounts of its kinds.
+    use: { name: 'database', host: '127.0.0.1', local: true, tls: 'disable', accounts: ['mysql'], ...use },
     recorder: {
       record(line) {
         lines.push(line)

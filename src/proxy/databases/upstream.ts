@@ -5,6 +5,7 @@ import { BackendError } from '../../domain/backend-error.ts'
 import { isPermitted, resolveChecked } from '../../egress/address.ts'
 import { onlyListeners } from '../../egress/listener.ts'
 import { connectionError } from '../../egress/network.ts'
+import { trustOf } from '../trust.ts'
 import { runsOver } from './copy.ts'
 import type { DatabaseParts } from './parts.ts'
 import { Refusal } from './refusal.ts'
@@ -70,9 +71,8 @@ export async function secureUpstream(
 ): Promise<Socket> {
   const isVerified = use.tls === 'verify-full'
   const secured = connectTls({
-    ...{ socket: raw, host: use.host, rejectUnauthorized: isVerified, minVersion: 'TLSv1.2' },
+    ...{ socket: raw, host: use.host, rejectUnauthorized: isVerified, secureContext: trustOf(use.ca) },
     ...(isIP(use.host) === 0 ? { servername: use.host } : {}),
-    ...(use.ca === undefined ? {} : { ca: use.ca }),
   })
   secured.on('error', () => undefined)
   runsOver(secured, raw)

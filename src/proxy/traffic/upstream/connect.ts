@@ -1,13 +1,8 @@
 import { isIP, connect as openTcp, type Socket } from 'node:net'
 import { setImmediate as afterHandshake } from 'node:timers/promises'
-import {
-  connect as connectTls,
-  createSecureContext,
-  getCACertificates,
-  type SecureContext,
-  type TLSSocket,
-} from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { onlyListeners } from '../../../egress/listener.ts'
+import { trustOf } from '../../trust.ts'
 import { Failure } from '../failure.ts'
 import { ignoreErrors, rememberUnder, reset } from '../sockets.ts'
 import { bareHost, type Destination } from './reach.ts'
@@ -23,7 +18,6 @@ export interface HowToConnect {
   readonly timeoutMs: number
   /** Gets the TCP connection at once, so that it can be cut while it connects. */
   onSocket(raw: Socket): void
-  readonly trust: Trust
   readonly connect?: ((address: string, port: number) => Socket) | undefined
 }
 
@@ -58,14 +52,14 @@ async function requireListener(raw: Socket, { accounts }: Destination): Promise<
   }
 }
 
-function openTls(raw: Socket, to: Destination, { alpn, trust }: HowToConnect): TLSSocket {
+function openTls(raw: Socket, to: Destination, { alpn }: HowToConnect): TLSSocket {
   const host = bareHost(to.host)
   const secure = connectTls({
     socket: raw,
     // The name to prove, where the server name extension must be absent.
     host,
     ...(isIP(host) === 0 && { servername: host }),
-    secureContext: trust(to.ca),
+    secureContext: trustOf(to.ca),
     ALPNProtocols: [...alpn],
     rejectUnauthorized: true,
   })
@@ -96,22 +90,4 @@ function ready(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: nu
     socket.on('error', onError)
     socket.once('close', onClose)
   })
-}
-
-/** What to trust: these authorities, or the system's. */
-export type Trust = (ca: string | undefined) => SecureContext
-
-/** A context takes milliseconds to make: one for each set of authorities. A run has as many as uses. */
-export function createTrust(): Trust {
-  const contexts = new Map<string | undefined, SecureContext>()
-  return (ca) => {
-    const context = contexts.get(ca) ?? createSecureContext({ ca: ca ?? systemAuthorities() })
-    contexts.set(ca, context)
-    return context
-  }
-}
-
-/** Those of Node, of `NODE_EXTRA_CA_CERTS`, and of the operating system, where a company puts its own. */
-function systemAuthorities(): string[] {
-  return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])]
 }

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { failureOf } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
 import { reset } from '../sockets.ts'
-import { type Connected, connectUpstream, createTrust } from './connect.ts'
+import { type Connected, connectUpstream } from './connect.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import { sendByHttp1 } from './outbound-h1.ts'
 import { sendByHttp2 } from './outbound-h2.ts'
@@ -97,7 +97,6 @@ function createDialer(
   reach: ReturnType<typeof createReach>,
 ): { readonly dial: Dial; close(): void } {
   const open = new Set<Socket>()
-  const trust = createTrust()
   return {
     async dial({ to, owner }, alpn) {
       const onSocket = (raw: Socket) => {
@@ -111,7 +110,7 @@ function createDialer(
       return connectUpstream(to, await reach(to), {
         alpn,
         timeoutMs: CONNECT_MS,
-        ...{ onSocket, trust, connect: parts.connect },
+        ...{ onSocket, connect: parts.connect },
       })
     },
     close() {
