@@ -7,7 +7,6 @@ import { withDeadline } from '../domain/abort.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import type { DatabaseUse, Use } from '../domain/use.ts'
-import { createPeerUids } from '../egress/peer-uid.ts'
 import { createResolver } from '../egress/resolver.ts'
 import { createAuthority } from './authority/authority.ts'
 import { openDatabase } from './databases/open-database.ts'
@@ -175,7 +174,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     listen: { host: listen.host },
   })
   const databases = {
-    ...{ ...shared, onMisuse, all, directory: options.directory, peerUids: createPeerUids() },
+    ...{ ...shared, onMisuse, all, directory: options.directory },
     ...(uids !== undefined && { uids }),
     ...(!isLoopbackAddress(listen.host) && { host: listen.host }),
   }

@@ -13,6 +13,7 @@ import { createServer as createTls } from 'node:https'
 import { createServer as createPlainTls, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connectUpstream } from '../../src/proxy/traffic/upstream/connect.ts'
+import { createTrust } from '../../src/proxy/trust.ts'
 import { http2Through, secureThrough, textOf } from './traffic-clients.ts'
 import {
   heldFake,
@@ -388,7 +389,7 @@ test('an upstream that breaks while nobody listens ends nothing but its connecti
   const { socket } = await connectUpstream(
     { scheme: 'https', host: 'api.test', port: ports.modern, ca, is: 'local' },
     '127.0.0.1',
-    { alpn: ['h2'], timeoutMs: 10_000, onSocket: () => undefined },
+    { alpn: ['h2'], timeoutMs: 10_000, onSocket: () => undefined, trust: createTrust() },
   )
   await open()
   // Not `once`, which listens for errors.

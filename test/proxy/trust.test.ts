@@ -25,17 +25,18 @@ const TO_DATABASE = `
   const raw = connect(Number(process.env.PORT), '127.0.0.1')
   await once(raw, 'connect')
   const use = { protocol: 'redis', host: 'localhost', tls: 'verify-full' }
-  await secureUpstream({ use }, raw, AbortSignal.timeout(10_000))`
+  await secureUpstream({ use, trust: createTrust() }, raw, AbortSignal.timeout(10_000))`
 const TO_HTTP = `
   const { connectUpstream } = await import(${JSON.stringify(source('traffic/upstream/connect.ts'))})
   const to = { scheme: 'https', host: 'localhost', port: Number(process.env.PORT), is: 'local' }
-  await connectUpstream(to, '127.0.0.1', { alpn: ['http/1.1'], timeoutMs: 10_000, onSocket() {} })`
+  await connectUpstream(to, '127.0.0.1', { alpn: ['http/1.1'], timeoutMs: 10_000, onSocket() {}, trust: createTrust() })`
 
 /** Only a process of its own reads the authorities of a system that has others. */
 async function outcome(program: string, env: Record<string, string>): Promise<string> {
   const text = `
     import { once } from 'node:events'
     import { connect } from 'node:net'
+    import { createTrust } from ${JSON.stringify(source('trust.ts'))}
     try { ${program}; console.log('trusted') } catch (error) { console.log(error.code ?? error.reason) }
     process.exit()`
   const all = { PATH: String(process.env['PATH']), PORT: String(port), ...env }

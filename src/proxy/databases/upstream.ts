@@ -5,8 +5,8 @@ import { BackendError } from '../../domain/backend-error.ts'
 import { isPermitted, resolveChecked } from '../../egress/address.ts'
 import { onlyListeners } from '../../egress/listener.ts'
 import { connectionError } from '../../egress/network.ts'
-import { trustOf } from '../trust.ts'
-import { runsOver } from './copy.ts'
+import { rememberUnder } from '../sockets.ts'
+import type { Trust } from '../trust.ts'
 import type { DatabaseParts } from './parts.ts'
 import { Refusal } from './refusal.ts'
 
@@ -65,17 +65,17 @@ const isLoopbackLike = (address: string) => !/^(?:169\.254\.|f[cd]|fe[89a-f])/i.
 
 /** Throws `Refusal`. */
 export async function secureUpstream(
-  { use }: Pick<Parts, 'use'>,
+  { use, trust }: Pick<Parts, 'use'> & { readonly trust: Trust },
   raw: Socket,
   signal: AbortSignal,
 ): Promise<Socket> {
   const isVerified = use.tls === 'verify-full'
   const secured = connectTls({
-    ...{ socket: raw, host: use.host, rejectUnauthorized: isVerified, secureContext: trustOf(use.ca) },
+    ...{ socket: raw, host: use.host, rejectUnauthorized: isVerified, secureContext: trust(use.ca) },
     ...(isIP(use.host) === 0 ? { servername: use.host } : {}),
   })
   secured.on('error', () => undefined)
-  runsOver(secured, raw)
+  rememberUnder(secured, raw)
   try {
     await once(secured, 'secureConnect', { signal })
     return secured

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { BodyMask } from '../mask/mask.ts'
+import { reset } from '../sockets.ts'
 import { pump } from './body.ts'
 import type { Line } from './line.ts'
-import { reset } from './sockets.ts'
 
 export interface Bridge {
   /** Of the client. */

@@ -2,9 +2,9 @@ import { isIP, connect as openTcp, type Socket } from 'node:net'
 import { setImmediate as afterHandshake } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { onlyListeners } from '../../../egress/listener.ts'
-import { trustOf } from '../../trust.ts'
+import { ignoreErrors, rememberUnder, reset } from '../../sockets.ts'
+import type { Trust } from '../../trust.ts'
 import { Failure } from '../failure.ts'
-import { ignoreErrors, rememberUnder, reset } from '../sockets.ts'
 import { bareHost, type Destination } from './reach.ts'
 
 export interface Connected {
@@ -18,6 +18,7 @@ export interface HowToConnect {
   readonly timeoutMs: number
   /** Gets the TCP connection at once, so that it can be cut while it connects. */
   onSocket(raw: Socket): void
+  readonly trust: Trust
   readonly connect?: ((address: string, port: number) => Socket) | undefined
 }
 
@@ -52,14 +53,14 @@ async function requireListener(raw: Socket, { accounts }: Destination): Promise<
   }
 }
 
-function openTls(raw: Socket, to: Destination, { alpn }: HowToConnect): TLSSocket {
+function openTls(raw: Socket, to: Destination, { alpn, trust }: HowToConnect): TLSSocket {
   const host = bareHost(to.host)
   const secure = connectTls({
     socket: raw,
     // The name to prove, where the server name extension must be absent.
     host,
     ...(isIP(host) === 0 && { servername: host }),
-    secureContext: trustOf(to.ca),
+    secureContext: trust(to.ca),
     ALPNProtocols: [...alpn],
     rejectUnauthorized: true,
   })

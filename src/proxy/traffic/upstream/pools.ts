@@ -2,9 +2,10 @@ import { Agent, type ClientRequest } from 'node:http'
 import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { reset } from '../../sockets.ts'
+import { createTrust } from '../../trust.ts'
 import { failureOf } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
-import { reset } from '../sockets.ts'
 import { type Connected, connectUpstream } from './connect.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import { sendByHttp1 } from './outbound-h1.ts'
@@ -97,6 +98,7 @@ function createDialer(
   reach: ReturnType<typeof createReach>,
 ): { readonly dial: Dial; close(): void } {
   const open = new Set<Socket>()
+  const trust = createTrust()
   return {
     async dial({ to, owner }, alpn) {
       const onSocket = (raw: Socket) => {
@@ -110,7 +112,7 @@ function createDialer(
       return connectUpstream(to, await reach(to), {
         alpn,
         timeoutMs: CONNECT_MS,
-        ...{ onSocket, connect: parts.connect },
+        ...{ onSocket, trust, connect: parts.connect },
       })
     },
     close() {
