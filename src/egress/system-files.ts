@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { ReadTable } from '../domain/network/socket-owner.ts'
 import { unmappedUid } from '../domain/network/socket-table.ts'
 
 /** The text of a file of the system, or an empty one. */
@@ -19,3 +20,45 @@ function readNow(path: string): string {
     return ''
   }
 }
+
+/**
+ * Everybody who asks while a table is read gets the next reading: the kernel takes some ten milliseconds of CPU for one, and clients
+ * open connections by the dozen. No reading serves who asked after it began, as it may lack his connection.
+ */
+export function sharedReads(read: ReadTable): ReadTable {
+  const last = new Map<string, Reading>()
+  return (path) => {
+    const before = last.get(path)
+    if (before?.hasBegun === false) return before.text
+    const reading: Reading = {
+      hasBegun: before === undefined,
+      text: before === undefined ? read(path) : before.over.then(() => begin(reading, path)),
+      over: Promise.resolve(),
+    }
+    reading.over = reading.text.then(
+      () => forget(reading, path),
+      () => forget(reading, path),
+    )
+    last.set(path, reading)
+    return reading.text
+  }
+
+  function begin(reading: Reading, path: string): Promise<string> {
+    reading.hasBegun = true
+    return read(path)
+  }
+
+  function forget(reading: Reading, path: string): void {
+    if (last.get(path) === reading) last.delete(path)
+  }
+}
+
+interface Reading {
+  hasBegun: boolean
+  readonly text: Promise<string>
+  /** Settles with it, and never rejects. */
+  over: Promise<void>
+}
+
+/** For all connections of this process that ask who is at the other end. */
+export const readTogether = sharedReads(readText)

@@ -71,7 +71,8 @@ export function destinationOf(
 ): Destination {
   const at = authority.lastIndexOf(':')
   const to = { scheme, host: authority.slice(0, at), port: Number(authority.slice(at + 1)) }
-  if (use !== undefined) return { ...to, ca: use.ca, is: use.local ? 'local' : 'backend' }
+  if (use !== undefined)
+    return { ...to, ca: use.ca, accounts: use.accounts, is: use.local ? 'local' : 'backend' }
   if (ctx.others === 'refuse') throw new Failure('others_refused')
   if (scheme === 'http') throw new Failure('plain_others')
   if (to.port !== 443) throw new Failure('port_not_allowed')

@@ -2,10 +2,11 @@ import { Agent, type ClientRequest } from 'node:http'
 import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { reset } from '../../sockets.ts'
+import { createTrust } from '../../trust.ts'
 import { failureOf } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
-import { reset } from '../sockets.ts'
-import { type Connected, connectUpstream, createTrust } from './connect.ts'
+import { type Connected, connectUpstream } from './connect.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import { sendByHttp1 } from './outbound-h1.ts'
 import { sendByHttp2 } from './outbound-h2.ts'
@@ -149,7 +150,7 @@ function createPoolTable(dial: Dial) {
 
   function poolOf(whose: Whose): Pool {
     const { to, owner } = whose
-    const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${trusted(to.ca)}`
+    const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${trusted(to.ca)}|${to.accounts ?? ''}`
     const known = pools.get(key)
     if (known !== undefined) return known
     const agent = pooling(async () => spareOf(pool) ?? (await dialFor(pool, whose, ['http/1.1'])).socket)
