@@ -7,6 +7,7 @@ import { tidy } from '../../src/jobs/tidy.ts'
 import { type NewAgent, startApp, type TestApp } from '../../test/support/app.ts'
 import { newPerson } from '../../test/support/person.ts'
 import { type OwnPostgres, startOwnPostgres } from '../../test/support/postgres.ts'
+import { beat, beginRun } from './proxied-run.ts'
 import { createIds, createRandom, NOW, publicKeyOf } from './seeded.ts'
 
 /** The server of a shop on one afternoon, for screenshots: with a day behind it, requests that wait, and one upstream that does not revoke. */
@@ -18,6 +19,8 @@ export interface Shop {
   readonly stuck: string
   /** The request of an agent for more. */
   readonly request: string
+  /** A run that goes through a proxy. */
+  readonly run: string
   close(): Promise<void>
 }
 
@@ -50,7 +53,7 @@ const AGENTS = [
   ['ci-build', 'Platform team', ['orders:shop:read', 'payments:read'], '10.20.7.31', 'orders', 9, '10m'],
   ['nightly-report', 'Analytics', ['warehouse:analytics:read'], '10.20.5.20', 'warehouse', 3, '2h'],
   ['claude-anna', 'Anna', ['orders:shop:read', 'warehouse:analytics:read'], '10.20.9.7', 'orders', 5, '20m'],
-  ['claude-ben', 'Ben', ['orders:shop:read'], '10.20.9.12', 'orders', 4, '20m'],
+  ['claude-ben', 'Ben', ['orders:shop:read', 'payments:read'], '10.20.9.12', 'orders', 4, '20m'],
   ['deploy-bot', 'Platform team', ['bastion:deploy', 'mesh'], '10.20.7.30', 'bastion', 3, '30m'],
   ['gateway', 'Platform team', ['mesh'], '10.20.4.2', 'mesh', 0.4, '8h'],
 ] as const
@@ -106,7 +109,7 @@ async function listenBefore({ host, port }: OwnPostgres): Promise<Server> {
   return server
 }
 
-type Clock = { now: number }
+export type Clock = { now: number }
 
 /** The server's time stands still unless the story goes on. */
 function stopClock(app: TestApp): Clock {
@@ -131,8 +134,11 @@ async function fill(app: TestApp, postgres: OwnPostgres, port: number) {
     const agents = await addAgents(app, clock)
     await passTime(app, clock, agents, NOW - 30 * MINUTE)
     const stuck = await failToRevoke(app, root)
-    await passTime(app, clock, agents, NOW - 2 * MINUTE)
+    await passTime(app, clock, agents, NOW - 3 * MINUTE)
+    const run = await beginRun(agents.get('claude-ben')?.client, clock)
     const request = await ask(app, clock, agents)
+    clock.now = NOW - 5_000
+    await beat(agents.get('claude-ben')?.client, run)
     clock.now = NOW
     await app.sweep()
     await tidy(app.core)
@@ -141,7 +147,7 @@ async function fill(app: TestApp, postgres: OwnPostgres, port: number) {
     await app.core.revocations.flush()
     const link = async (): Promise<string> =>
       (await app.local.post(`/v1/admin/operators/${id}/invitation`)).body.invitation.url
-    return { link, stuck, request }
+    return { link, stuck, request, run }
   } finally {
     await root.end()
   }

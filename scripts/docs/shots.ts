@@ -16,6 +16,15 @@ export interface Shot {
 const PHONE = [360, 760] as const
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
+/** It is below the facts of a run, and the head of the page stays. */
+async function showTimeline(page: Page): Promise<void> {
+  await page.getByRole('list', { name: 'Requests, newest first' }).waitFor()
+  await page.getByText(/^Timeline/).evaluate((heading) => {
+    heading.style.scrollMarginTop = '150px'
+    heading.scrollIntoView()
+  })
+}
+
 /** A new server: only the guide. */
 export const FIRST_RUN: readonly Shot[] = [
   {
@@ -43,6 +52,7 @@ export const SHOTS: readonly Shot[] = [
   },
   { name: 'credentials', path: '/credentials' },
   { name: 'not-ended', path: ({ stuck }) => `/credentials/${stuck}?unended=true` },
+  { name: 'run', path: ({ run }) => `/runs/${run}`, act: showTimeline },
   { name: 'agents', path: '/agents/claude-anna' },
   { name: 'agents-phone', path: '/agents/claude-anna', size: PHONE, scheme: 'dark' },
   {

@@ -10,6 +10,7 @@ const MAX_RULES = 256
 const MAX_USES = 16
 const MAX_PLACES = 16
 const MAX_SERVICES = 64
+const MAX_ACCOUNTS = 16
 const MAX_RULES_IN_REPLY = 2 * MAX_RULES
 const MAX_USES_IN_REPLY = 64 + MAX_USES
 const MAX_SERVICES_OF_PLACE = 2 * MAX_SERVICES
@@ -102,6 +103,13 @@ const ca = Type.Optional(
     { maxLength: MAX_CA_LENGTH },
   ),
 )
+const accounts = Type.Optional(
+  Type.Array(Field.text('Name or number of an account.', 'www-data', { minLength: 1, maxLength: 32 }), {
+    maxItems: MAX_ACCOUNTS,
+    description:
+      'Of `local`: accounts that may listen on a loopback address without TLS, besides root and the one of the proxy.',
+  }),
+)
 const origin = Field.text(
   'Scheme, host and port, where that is not the one of the scheme. `*.` at the beginning of the host of a `sigv4` use stands for any labels.',
   'https://api.github.com',
@@ -113,6 +121,7 @@ const http = {
   name,
   origin,
   ca,
+  accounts,
   places: Type.Array(Place, { maxItems: MAX_PLACES, description: 'Where the secret may stand.' }),
 }
 const ALLOW = 'What may be called with the secret; what no rule names is refused.'
@@ -139,6 +148,7 @@ export const DatabaseUse = closed('DatabaseUse', {
     examples: ['verify-full'],
   }),
   ca,
+  accounts,
   databases: Type.Optional(
     Type.Array(Field.text('A database.', 'shop'), {
       description: 'The only databases that a client may name; absent: any that the credential opens.',

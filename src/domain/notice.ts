@@ -9,6 +9,7 @@ export type NoticeType =
   | 'backend.root_aged'
   | 'certificate.expiring'
   | 'notification.dropped'
+  | 'placeholder.misused'
   | 'test'
 
 /** One message. Its texts hold no control characters, and nothing secret. */

@@ -16,6 +16,7 @@ export interface SentUse {
   readonly origin: string
   readonly local?: boolean | undefined
   readonly ca?: string | undefined
+  readonly accounts?: readonly string[] | undefined
   readonly places: readonly SentPlace[]
   readonly allow: readonly SentRule[]
   readonly deny?: readonly SentRule[] | undefined
@@ -63,6 +64,7 @@ function readUse(sent: SentUse, at: string): HttpUse {
     origin: readOrigin(sent.origin, `${at}.origin`),
     local: sent.local ?? false,
     ...(sent.ca === undefined ? {} : { ca: sent.ca }),
+    ...(sent.accounts && { accounts: readAccounts(sent.accounts, `${at}.accounts`) }),
     places: sent.places.map((place, index) => readPlace(place, `${at}.places[${index}]`)),
     allow: sent.allow.map((one, index) => readRule(one, `${at}.allow[${index}]`)),
     deny: (sent.deny ?? []).map((one, index) => readRule(one, `${at}.deny[${index}]`)),
@@ -75,6 +77,8 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** Of one list: the administrator's `services` may come on top of it. */
 const MAX_SERVICES = 64
 const FIELD = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+/** As `local_user` of a configuration. */
+const ACCOUNT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}$/
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
 function readName(name: string, at: string): string {
@@ -85,6 +89,11 @@ function readName(name: string, at: string): string {
 function readField(field: string, at: string): string {
   if (FIELD.test(field)) return field
   throw invalid(`"${at}" is not the name of a field of a credential.`)
+}
+
+function readAccounts(accounts: readonly string[], at: string): readonly string[] {
+  if (accounts.every((account) => ACCOUNT.test(account))) return accounts
+  throw invalid(`"${at}" has names or numbers of accounts of this machine.`)
 }
 
 const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'

@@ -18,6 +18,8 @@ export interface HttpUse {
   readonly local: boolean
   /** PEM of the authorities to trust in place of the system's. */
   readonly ca?: string
+  /** Accounts that may listen on a loopback address, besides root and the one of the proxy (ADR 0041). */
+  readonly accounts?: readonly string[]
   /** Where the secret may stand. A placeholder anywhere else is refused. */
   readonly places: readonly Place[]
   /** What may be called with the secret. What no rule names is refused. */
@@ -80,6 +82,8 @@ export interface DatabaseUse {
   /** As the backend connects: `disable`, `require` (encrypted, not verified) or `verify-full`. */
   readonly tls: 'disable' | 'require' | 'verify-full'
   readonly ca?: string
+  /** Accounts that may listen on a loopback address, besides root and the one of the proxy (ADR 0041). */
+  readonly accounts?: readonly string[]
   /** The only databases that a client may name; absent: any that the credential opens. */
   readonly databases?: readonly string[]
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { unavailable } from '../domain/backend-error.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import { findListenerUids, findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
-import { ownUnmappedUid, readTable } from './system-files.ts'
+import { ownUnmappedUid, readTogether } from './system-files.ts'
 
 /** Whose listeners on loopback addresses may get the secrets of a backend, besides those of root and of ourselves (ADR 0041). */
 export interface ListenerRules {
@@ -33,7 +33,7 @@ const ROOT = 0
  */
 export function createListenerCheck(
   { serviceAccounts, localUser, log }: ListenerRules,
-  { platform = process.platform, read = readTable }: ListenerParts = {},
+  { platform = process.platform, read = readTogether }: ListenerParts = {},
 ): (socket: Socket) => Promise<void> {
   const names = [...serviceAccounts, ...(localUser ? [localUser] : [])]
   let warned = false
@@ -50,6 +50,11 @@ export function createListenerCheck(
       log.warn({ detail }, `${who}.${HINT} Once the configuration is changed, nothing is sent there.`)
     warned = true
   }
+}
+
+/** Of an upstream of which is known who may run it, besides root and ourselves. */
+export function onlyListeners(accounts: readonly string[] = []): (socket: Socket) => Promise<void> {
+  return createListenerCheck({ serviceAccounts: accounts, localUser: '', log: { warn() {} } })
 }
 
 const ANOTHER = 'Another account of this machine listens on the loopback address of the upstream'

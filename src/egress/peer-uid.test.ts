@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { endianness } from 'node:os'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Ends } from '../domain/network/socket-table.ts'
 import { createPeerUids } from './peer-uid.ts'
 
@@ -99,6 +99,7 @@ describe('createPeerUids', () => {
     remoteAddress: '127.0.0.1',
     remotePort: 50_000,
   }
+  const of = (remotePort: number) => ({ ...ends, remotePort })
 
   it.runIf(linux)('reads the tables once for each connection', async () => {
     const { socket } = await connectAs(undefined, '127.0.0.1')
@@ -124,6 +125,37 @@ describe('createPeerUids', () => {
       expect(await peerUid(ends)).toBe(1000)
     },
   )
+
+  it.runIf(endianness() === 'LE')(
+    'shares a reading that began after all have asked, and no other',
+    async () => {
+      const asked: PromiseWithResolvers<string>[] = []
+      const peerUid = createPeerUids(() => {
+        const reading = Promise.withResolvers<string>()
+        asked.push(reading)
+        return reading.promise
+      })
+      const first = peerUid(of(50_001))
+      const others = [50_002, 50_003, 50_004].map((port) => peerUid(of(port)))
+      expect(asked).toHaveLength(1)
+      // It has the others by chance only, so it does not count for them.
+      asked[0]?.resolve(rowOf(of(50_001)))
+      expect(await first).toBe(1000)
+      await vi.waitFor(() => expect(asked).toHaveLength(2))
+      asked[1]?.resolve([50_002, 50_003, 50_004].map((port) => rowOf(of(port))).join(''))
+      expect(await Promise.all(others)).toEqual([1000, 1000, 1000])
+      expect(asked).toHaveLength(2)
+    },
+  )
+
+  it.runIf(endianness() === 'LE')('reads again after a reading that failed', async () => {
+    const answers = [Promise.reject(new Error('EMFILE')), Promise.resolve(rowOf(of(50_002)))]
+    const peerUid = createPeerUids(() => answers.shift() ?? Promise.resolve(''))
+    const first = peerUid(of(50_001))
+    const second = peerUid(of(50_002))
+    await expect(first).rejects.toThrow('EMFILE')
+    expect(await second).toBe(1000)
+  })
 
   it('does not remember a connection that it did not find', async () => {
     let reads = 0

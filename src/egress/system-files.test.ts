@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { shareReadings } from './system-files.ts'
+import { sharedReads } from './system-files.ts'
 
 /** Each reading ends when the test says so. */
 function openReader() {
   const begun: { path: string; end(text: string): void; fail(error: Error): void }[] = []
-  const read = shareReadings((path) => {
+  const read = sharedReads((path) => {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     begun.push({ path, end: resolve, fail: reject })
     return promise
@@ -14,11 +14,14 @@ function openReader() {
 
 it('one reading serves all who asked before it began', async () => {
   const { read, begun } = openReader()
+  const first = read('tcp')
   const all = Array.from({ length: 100 }, () => read('tcp'))
-  await expect.poll(() => begun.length).toBe(1)
   begun[0]?.end('first')
-  expect(new Set(await Promise.all(all))).toEqual(new Set(['first']))
-  expect(begun).toHaveLength(1)
+  expect(await first).toBe('first')
+  await expect.poll(() => begun.length).toBe(2)
+  begun[1]?.end('second')
+  expect(new Set(await Promise.all(all))).toEqual(new Set(['second']))
+  expect(begun).toHaveLength(2)
 })
 
 it('who asks while one is under way gets the next, whose text is newer', async () => {

@@ -8,33 +8,6 @@ export function readText(path: string): Promise<string> {
   return readFile(path, 'latin1').catch(() => '')
 }
 
-/**
- * The same, where many wait for one file: a reading serves all who asked before it began. What began while it was under way may be
- * missing in it, so who asks then gets the next one. The kernel gives the table of sockets in pieces of 4 KB, and each is a turn of
- * the event loop: beside busy streams, hundreds of connections that read it each for itself wait for minutes.
- */
-export function shareReadings(read: ReadTable): ReadTable {
-  const underWay = new Map<string, Promise<void>>()
-  const next = new Map<string, Promise<string>>()
-  const begin = async (path: string): Promise<string> => {
-    await underWay.get(path)
-    next.delete(path)
-    const reading = read(path)
-    underWay.set(path, reading.then(ignore, ignore))
-    return reading
-  }
-  return (path) => {
-    const reading = next.get(path) ?? begin(path)
-    next.set(path, reading)
-    return reading
-  }
-}
-
-const ignore = () => {}
-
-/** Of the kernel: who owns which socket. */
-export const readTable: ReadTable = shareReadings(readText)
-
 /** The number that stands for every user without one in our user namespace. */
 export function ownUnmappedUid(): number | undefined {
   return unmappedUid(readNow('/proc/self/uid_map'), readNow('/proc/sys/kernel/overflowuid'))
@@ -47,3 +20,45 @@ function readNow(path: string): string {
     return ''
   }
 }
+
+/**
+ * Everybody who asks while a table is read gets the next reading: the kernel takes some ten milliseconds of CPU for one, and clients
+ * open connections by the dozen. No reading serves who asked after it began, as it may lack his connection.
+ */
+export function sharedReads(read: ReadTable): ReadTable {
+  const last = new Map<string, Reading>()
+  return (path) => {
+    const before = last.get(path)
+    if (before?.hasBegun === false) return before.text
+    const reading: Reading = {
+      hasBegun: before === undefined,
+      text: before === undefined ? read(path) : before.over.then(() => begin(reading, path)),
+      over: Promise.resolve(),
+    }
+    reading.over = reading.text.then(
+      () => forget(reading, path),
+      () => forget(reading, path),
+    )
+    last.set(path, reading)
+    return reading.text
+  }
+
+  function begin(reading: Reading, path: string): Promise<string> {
+    reading.hasBegun = true
+    return read(path)
+  }
+
+  function forget(reading: Reading, path: string): void {
+    if (last.get(path) === reading) last.delete(path)
+  }
+}
+
+interface Reading {
+  hasBegun: boolean
+  readonly text: Promise<string>
+  /** Settles with it, and never rejects. */
+  over: Promise<void>
+}
+
+/** For all connections of this process that ask who is at the other end. */
+export const readTogether = sharedReads(readText)

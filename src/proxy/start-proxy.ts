@@ -1,12 +1,12 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pause } from '../client/abort.ts'
 import type { Client } from '../client/client.ts'
 import type { IssuedCredential, Run } from '../client/wire.ts'
 import { withDeadline } from '../domain/abort.ts'
 import { authorityText, readAuthority } from '../domain/network/authority.ts'
 import { isLoopbackAddress } from '../domain/network/loopback.ts'
 import type { DatabaseUse, Use } from '../domain/use.ts'
-import { createPeerUids } from '../egress/peer-uid.ts'
 import { createResolver } from '../egress/resolver.ts'
 import { createAuthority } from './authority/authority.ts'
 import { openDatabase } from './databases/open-database.ts'
@@ -97,7 +97,9 @@ export interface Listeners {
 const FLUSH_MS = 5_000
 /** A connection that does not close must not keep the record back. */
 const CLOSE_MS = 2_000
-const END_TRIES = 3
+const END_TRIES = 5
+/** After the first failure; then twice as long each time. */
+const END_AGAIN_MS = 250
 
 /** All that a proxy is made of. */
 interface Parts {
@@ -172,7 +174,7 @@ async function openParts(options: ProxyOptions): Promise<Parts> {
     listen: { host: listen.host },
   })
   const databases = {
-    ...{ ...shared, onMisuse, all, directory: options.directory, peerUids: createPeerUids() },
+    ...{ ...shared, onMisuse, all, directory: options.directory },
     ...(uids !== undefined && { uids }),
     ...(!isLoopbackAddress(listen.host) && { host: listen.host }),
   }
@@ -188,7 +190,8 @@ function misuseEnds({ client, run, settings, log, onEnd }: ProxyOptions, held: H
         await client.runs.end(run.id)
         return
       } catch {
-        if (tries === END_TRIES) return log.warn(`${run.id} could not be ended; its heartbeats stop now.`)
+        if (tries === END_TRIES) return log.warn(`${run.id} could not be ended; its heartbeats have stopped.`)
+        await pause(END_AGAIN_MS * 2 ** (tries - 1), undefined)
       }
   }
   return ({ name }: Held): void => {

@@ -54,6 +54,7 @@ describe.each(DIALECTS)('uses on %s', (dialect) => {
       ...[...kinds.values()].filter(({ type }) => type !== 'jwt'),
       {
         ...jwt,
+        serviceAccounts: ['orders-d'],
         uses: (_config, scopes) => {
           seen.push(scopes)
           if (scopes.includes('broken')) throw new Error('a bug of this kind')
@@ -122,6 +123,17 @@ describe.each(DIALECTS)('uses on %s', (dialect) => {
     expect((await ada.client.get('/api/v1/backends/orders')).body).not.toHaveProperty('uses')
     expect((await change(null)).body).not.toHaveProperty('uses')
     expect((await issue({ uses: true })).body.uses).toEqual([wire])
+  })
+
+  test('say of a local upstream whose listener may get the secret', async () => {
+    const { body } = await change({ uses: [{ ...OWN, local: true, accounts: ['www-data'] }] })
+    expect(body.uses.uses[0].accounts).toEqual(['www-data'])
+    const [ofKind, named] = (await issue({ uses: true })).body.uses
+    expect(named.accounts).toEqual(['orders-d', 'www-data'])
+    expect(ofKind).not.toHaveProperty('accounts')
+    const odd = await change({ uses: [{ ...OWN, local: true, accounts: ['a b'] }] })
+    expect([odd.status, odd.body.error.message]).toEqual([400, expect.stringContaining('accounts')])
+    await change(null)
   })
 
   test('warn of a rule for a use that there is not', async () => {

@@ -103,7 +103,7 @@ describe('two nodes on PostgreSQL', () => {
   test('the notable entries are found by their own index', async () => {
     await slow.query('SET enable_seqscan = off')
     const { rows } = await slow.query(
-      "EXPLAIN SELECT * FROM audit WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped') AND id > '0' ORDER BY id LIMIT 9",
+      "EXPLAIN SELECT * FROM audit WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped', 'placeholder.misused') AND id > '0' ORDER BY id LIMIT 9",
     )
     expect(JSON.stringify(rows)).toContain('audit_notable')
   })

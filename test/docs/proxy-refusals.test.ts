@@ -24,3 +24,7 @@ test('docs/explanation/proxy.md lists every reason of the databases, and no othe
   expect(known.length).toBeGreaterThan(0)
   expect(listed.sort()).toEqual(known.sort())
 })
+
+test('a refusal stands in XML as it is', () => {
+  for (const { message } of REASONS.map(refusalOf)) expect(message).not.toMatch(/[<>&]/)
+})

@@ -306,7 +306,7 @@ END);
 CREATE INDEX audit_agent ON public.audit USING btree (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON public.audit USING btree (backend, action, id);
 CREATE INDEX audit_credential ON public.audit USING btree (credential_id, id) WHERE (credential_id IS NOT NULL);
-CREATE INDEX audit_notable ON public.audit USING btree (id) WHERE (action = ANY (ARRAY['enrollment.requested'::text, 'credential.revoke_failed'::text, 'backend.down'::text, 'backend.up'::text, 'backend.root_aged'::text, 'certificate.expiring'::text, 'notification.dropped'::text]));
+CREATE INDEX audit_notable ON public.audit USING btree (id) WHERE (action = ANY (ARRAY['enrollment.requested'::text, 'credential.revoke_failed'::text, 'backend.down'::text, 'backend.up'::text, 'backend.root_aged'::text, 'certificate.expiring'::text, 'notification.dropped'::text, 'placeholder.misused'::text]));
 CREATE UNIQUE INDEX audit_pkey ON public.audit USING btree (id);
 CREATE INDEX audit_run ON public.audit USING btree (run_id, id) WHERE (run_id IS NOT NULL);
 CREATE UNIQUE INDEX backends_living_name ON public.backends USING btree (name_key) WHERE (ended_at IS NULL);

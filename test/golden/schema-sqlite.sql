@@ -346,7 +346,7 @@ CREATE INDEX audit_actor_backend ON audit (actor, backend, action, id) WHERE act
 CREATE INDEX audit_agent ON audit (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON audit (backend, action, id);
 CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL;
-CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped');
+CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped', 'placeholder.misused');
 CREATE INDEX audit_run ON audit (run_id, id) WHERE run_id IS NOT NULL;
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX command_logins_expiry ON command_logins (expires_at);

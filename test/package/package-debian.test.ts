@@ -21,6 +21,7 @@ import { type BuiltServer, consoleStatus, docsStatus, startLine } from './built-
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/package.ts', import.meta.url))
+const PACKAGING = fileURLToPath(new URL('../../packaging/', import.meta.url))
 const OLD = '0.1.9'
 const NEW = '0.2.9'
 const MINUTES = 60_000
@@ -77,6 +78,15 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
       stdout: expect.stringContaining('systemctl enable --now mayfly'),
     })
     expect(await root.run(['mayfly', '--version'])).toEqual({ code: 0, stdout: `${OLD}\n`, stderr: '' })
+  })
+
+  test('it brings the units, and the pages that they name', async () => {
+    for (const unit of ['mayfly.service', 'mayfly-proxy@.service']) {
+      const text = await readFile(inRoot(`usr/lib/systemd/system/${unit}`), 'utf8')
+      expect(text).toBe(await readFile(join(PACKAGING, unit), 'utf8'))
+      const [, page] = /^Documentation=man:(.*)\(1\)$/m.exec(text) ?? []
+      expect(await readdir(inRoot('usr/share/man/man1'))).toContain(`${page}.1.gz`)
+    }
   })
 
   test('it installs the manual, completions, licences and the list of what is inside', async () => {

@@ -109,6 +109,19 @@ describe('puts the secret into a body', () => {
     expect(decideBody(form, 'a=b')).toBeNull()
   })
 
+  it('but not into one that is compressed, which the upstream would read and nobody has', () => {
+    const at = (encoding: string, type = form) =>
+      rules.decide(
+        ask('POST', 'https://login.example/token', {
+          ...{ 'Content-Type': type, 'Content-Length': '9', 'Content-Encoding': encoding },
+        }),
+      )
+    for (const encoding of ['gzip', 'x-gzip', 'snappy', 'gzip, identity', 'identity, gzip'])
+      expect(at(encoding)).toMatchObject({ kind: 'refuse', reason: 'bad_encoding' })
+    expect(at('Identity').kind).toBe('inject_body')
+    expect(at('gzip', 'text/plain').kind).toBe('forward')
+  })
+
   it.each([
     ['another field', form, `secret=${w.CLIENT}`, 'misplaced'],
     ['a part of a field', form, `client_secret=x${w.CLIENT}`, 'misplaced'],

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { Site } from '../../src/proxy/types.ts'
 import { ask, sendRaw, textOf } from './traffic-clients.ts'
 import {
@@ -324,3 +324,20 @@ test('https at a base URL has a leaf of the run', async () => {
   expect(secure.url).toMatch(/^https:\/\/127\.0\.0\.1:/)
   expect(await textOf(incoming)).toBe('fine')
 })
+
+test.each([[{}], [{ connection: 'Upgrade', upgrade: 'websocket' }]])(
+  'an address that is never connected to is refused, and recorded as that (%o)',
+  async (headers) => {
+    const use = httpUse('http://169.254.169.254')
+    const inside = heldFake('inside', [use])
+    const own = trafficWorld([inside])
+    onTestFinished(() => own.close())
+    const { url } = await own.traffic.openSite(inside, use)
+    const { status, body } = await ask({
+      port: Number(new URL(url).port),
+      headers: { ...BEARER, ...headers },
+    })
+    expect([status, body]).toEqual([403, expect.stringContaining('proxy_address_not_allowed')])
+    await expect.poll(() => own.lines).toMatchObject([{ decision: 'refused', reason: 'address_not_allowed' }])
+  },
+)

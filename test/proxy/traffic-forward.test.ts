@@ -183,6 +183,28 @@ test('a stream that breaks upstream breaks below, and no other', async () => {
   session.close()
 })
 
+test.each([0, 8])(
+  'an upload over HTTP/2 that the client resets with %i has no end upstream',
+  async (code) => {
+    const upload = Promise.withResolvers<{ complete: boolean; got: string }>()
+    answer = async (request) => {
+      let got = ''
+      request.on('data', (chunk: Buffer) => {
+        got += String(chunk)
+        if (got === 'part') stream.close(code)
+      })
+      request.on('error', () => undefined)
+      request.once('close', () => upload.resolve({ complete: request.complete, got }))
+    }
+    const session = await http2Through(url, `old.test:${ports.old}`, world.certificate)
+    const stream = session.request({ ':path': '/', ':method': 'POST', ...BEARER })
+    stream.on('error', () => undefined)
+    stream.write('part')
+    expect(await upload.promise).toEqual({ complete: false, got: 'part' })
+    session.close()
+  },
+)
+
 test('an authority of no backend is forwarded unchanged, by the checked address', async () => {
   let got: unknown
   answer = (request, response) => {

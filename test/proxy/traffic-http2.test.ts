@@ -12,7 +12,8 @@ import {
 import { createServer as createTls } from 'node:https'
 import { createServer as createPlainTls, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { connectUpstream, createTrust } from '../../src/proxy/traffic/upstream/connect.ts'
+import { connectUpstream } from '../../src/proxy/traffic/upstream/connect.ts'
+import { createTrust } from '../../src/proxy/trust.ts'
 import { http2Through, secureThrough, textOf } from './traffic-clients.ts'
 import {
   heldFake,
@@ -184,6 +185,11 @@ test.each([
     (socket: TLSSocket) => socket.write(Buffer.concat([BEGUN, frame(3, 0, 1, Buffer.from([0, 0, 0, 2]))])),
     2,
   ],
+  [
+    'a reset without an error',
+    (socket: TLSSocket) => socket.write(Buffer.concat([BEGUN, frame(3, 0, 1, Buffer.alloc(4))])),
+    constants.NGHTTP2_INTERNAL_ERROR,
+  ],
   ['the end of the connection', (socket: TLSSocket) => socket.end(BEGUN), undefined],
   ['a broken connection', (socket: TLSSocket) => socket.write(BEGUN, () => socket.destroy()), undefined],
   [
@@ -198,6 +204,15 @@ test.each([
   expect(ended).not.toBe('end')
   expect(ended).not.toBe(0)
   if (code !== undefined) expect(ended).toBe(code)
+})
+
+test('a reset without an error behind the end of a reply harms nothing', async () => {
+  const whole = Buffer.concat([frame(1, 4, 1, Buffer.from([0x88])), frame(0, 1, 1, 'whole')])
+  onWild = (socket) => void socket.write(Buffer.concat([whole, frame(3, 0, 1, Buffer.alloc(4))]))
+  await open('wild')
+  const stream = client.request({ ':path': '/', ':method': 'POST', ...bearer() }, { endStream: false })
+  stream.on('error', () => undefined)
+  expect(await textOf(stream)).toBe('whole')
 })
 
 test('a reset without an error before any reply is an error', async () => {

@@ -21,6 +21,7 @@ const HTTP: HttpUse = {
   origin: 'https://api.example.com',
   local: false,
   ca: 'x'.repeat(32_768),
+  accounts: ['www-data'],
   places: PLACES,
   allow: [{ ...rule(0), slashes: true, caseless: true, named: true }],
   deny: [],
@@ -32,6 +33,7 @@ const DATABASE: Use = {
   port: 5432,
   local: true,
   tls: 'verify-full',
+  accounts: ['postgres', '1001'],
   databases: ['shop'],
 }
 const sent = (uses: readonly Use[]): unknown => JSON.parse(JSON.stringify(uses.map(presentUse)))

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DatabaseUse } from '../../src/domain/use.ts'
-import { createPeerUids } from '../../src/egress/peer-uid.ts'
 import { openDatabase } from '../../src/proxy/databases/open-database.ts'
 import type { DatabaseParts, OpenedDatabase } from '../../src/proxy/databases/parts.ts'
 import type { Cuts, Live, RequestLine, Unusable } from '../../src/proxy/types.ts'
@@ -58,7 +57,8 @@ export async function openProxied({ use, account, ...parts }: ProxiedOptions): P
       placeholders: new Map([['password', PLACEHOLDER]]),
       now: () => state,
     },
-    use: { name: 'database', host: '127.0.0.1', local: true, tls: 'disable', ...use },
+    // The server names the accounts of its kinds.
+    use: { name: 'database', host: '127.0.0.1', local: true, tls: 'disable', accounts: ['mysql'], ...use },
     recorder: {
       record(line) {
         lines.push(line)
@@ -66,7 +66,6 @@ export async function openProxied({ use, account, ...parts }: ProxiedOptions): P
       },
     },
     resolver: { addresses: async () => ['127.0.0.1'] },
-    peerUids: createPeerUids(),
     isLocal: true,
     log: { warn: (message) => void warnings.push(message) },
     ...parts,

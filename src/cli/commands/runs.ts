@@ -154,17 +154,16 @@ export const requests = defineVerb({
     await showList(context, options, (page) => runs.requests(id, filter, page), {
       things: kept,
       none: `No ${kept}.`,
-      heading: ['TIME', 'DECISION', 'STATUS', 'MS', 'BACKEND', 'METHOD', 'AUTHORITY', 'PATH'],
-      spare: ['MS', 'BACKEND', 'STATUS', 'METHOD'],
+      heading: ['TIME', 'DECISION', 'STATUS', 'MS', 'BACKEND', 'REQUEST'],
+      spare: ['MS', 'BACKEND', 'STATUS'],
+      least: 30,
       cells: (one) => [
-        one.at,
+        relative(one.at, context.now()),
         decisionOf(one),
         one.status === null ? '' : String(one.status),
         String(one.duration_ms),
         one.backend ?? '',
-        one.method ?? one.protocol,
-        one.authority,
-        one.path ?? '',
+        `${one.method ?? one.protocol} ${one.authority}${one.path ?? ''}`,
       ],
     })
   },

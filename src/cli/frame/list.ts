@@ -33,6 +33,8 @@ export interface Rows<T> {
   cells(row: T): readonly Cell[]
   /** Headings to leave out where a terminal is too narrow, the first ones first. The last column is cut to the room. */
   readonly spare?: readonly string[]
+  /** How narrow the last column may become before another one is left out. */
+  readonly least?: number
 }
 
 /**
@@ -72,7 +74,8 @@ export async function showRows<T>(context: Context, rows: readonly T[], shape: R
     out.show(rows, () => {
       if (isNone) return ''
       const all = { heading: shape.heading, rows: rows.map(shape.cells) }
-      const { heading, rows: cells } = shape.spare === undefined ? all : fitted(all, shape.spare, columns)
+      const { spare, least = LEAST_CUT } = shape
+      const { heading, rows: cells } = spare === undefined ? all : fitted(all, spare, { columns, least })
       return table(heading, cells, out.paint)
     }),
   )
@@ -84,11 +87,16 @@ interface Cells {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** How narrow the last column may become before another column is left out. */
 const LEAST_CUT = 10
 
+interface Room {
+  readonly columns: number
+  readonly least: number
+}
+
 /** Leaves out columns of `spare`, and cuts the last one, so that the lines fit. */
-function fitted({ heading, rows }: Cells, spare: readonly string[], columns: number): Cells {
+function fitted({ heading, rows }: Cells, spare: readonly string[], room: Room): Cells {
+  const { columns, least } = room
   const last = heading.length - 1
   const widths = heading.map((text, at) =>
     Math.max(text.length, ...rows.map((row) => textOf(row[at]).length)),
@@ -97,9 +105,9 @@ function fitted({ heading, rows }: Cells, spare: readonly string[], columns: num
   const own = widths[last] ?? 0
   if (before + own <= columns) return { heading, rows }
   const [first, ...others] = spare
-  if (first === undefined || before + Math.min(own, LEAST_CUT) <= columns) {
-    const room = Math.max(columns - before, 1)
-    const cut = rows.map((row) => [...row.slice(0, -1), shortened(textOf(row[last]), room)])
+  if (first === undefined || before + Math.min(own, least) <= columns) {
+    const left = Math.max(columns - before, 1)
+    const cut = rows.map((row) => [...row.slice(0, -1), shortened(textOf(row[last]), left)])
     return { heading, rows: cut }
   }
   const at = heading.indexOf(first)
@@ -107,7 +115,7 @@ function fitted({ heading, rows }: Cells, spare: readonly string[], columns: num
     heading: heading.filter((_, column) => column !== at),
     rows: rows.map((row) => row.filter((_, column) => column !== at)),
   }
-  return fitted(rest, others, columns)
+  return fitted(rest, others, room)
 }
 
 const textOf = (cell: Cell = '') => oneLine(typeof cell === 'string' ? cell : cell.text)

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { isLoopbackAddress } from '../../domain/network/loopback.ts'
 import type { ProxySettings } from '../../proxy/types.ts'
 import { defined, type ProxyWish, readWish } from './proxy-wish.ts'
 import type { Faults, Shape } from './shape.ts'
@@ -17,8 +16,6 @@ export function readOwnWish(faults: Faults, given: Shape): ProxyWish {
     faults.add(['listen'], 'listen must be an address of this machine, such as 127.0.0.1 or 127.0.0.1:3128')
   if (users !== undefined && uids === undefined)
     faults.add(['uids'], 'uids must be a list of numbers of users, or any')
-  if (listen !== undefined && !isLoopbackAddress(listen.host) && uids !== 'any')
-    faults.add(['listen'], 'listen: whose a connection from elsewhere is cannot be told: it needs uids: any')
   return { ...wish, ...defined({ listen, uids }) }
 }
 

@@ -102,15 +102,6 @@ describe('the settings of a proxy', () => {
     expect(Object.keys(wish)).toEqual([])
   })
 
-  test.each(['0.0.0.0', '::', '[::]:3128', '10.0.0.1:3128', '::ffff:10.0.0.1'])(
-    'at %s whose a connection is cannot be told, so that it takes uids: any',
-    (listen) => {
-      expect(own({ listen }).said).toHaveLength(1)
-      expect(own({ listen, uids: [1_000] }).said).toHaveLength(1)
-      expect(own({ listen, uids: 'any' }).said).toEqual([])
-    },
-  )
-
   test.each([
     ['127.0.0.1', { host: '127.0.0.1', port: 0 }],
     ['localhost:3128', { host: '127.0.0.1', port: 3_128 }],

@@ -120,8 +120,11 @@ const WHY: Readonly<Record<string, string>> = {
   refused: 'has ended, because the server refuses the login that its heartbeats come with',
 }
 
-/** How the run ended, in words. */
-export function describeEnd(id: string, { reason, endedBy }: RunEnd): string {
+/** How the run ended, in words. The events of a run do not say who ended it. */
+export function describeEnd(
+  id: string,
+  { reason, endedBy }: Partial<RunEnd> & Pick<RunEnd, 'reason'>,
+): string {
   if (reason === 'ended_by') return `${id} was ended by ${(endedBy ?? 'an administrator').slice(0, 100)}`
   return `${id} ${(reason === null ? undefined : WHY[reason]) ?? 'has ended'}`
 }

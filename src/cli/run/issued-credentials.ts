@@ -1,6 +1,7 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
-import { MayflyError, UnreachableError } from '../../client/errors.ts'
+import { MayflyError } from '../../client/errors.ts'
+import { isAnswer, isFinalAnswer } from '../../client/issue-outcome.ts'
 import { newKey } from '../../client/new-key.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import { unlessAborted } from '../../domain/abort.ts'
@@ -218,16 +219,4 @@ async function withRetries(
     if (!signal.aborted) failure = await work(signal)
   }
   return failure
-}
-
-/** Whether the error says that nothing was issued. A 409 does not: the first request is still under way. */
-function isAnswer(error: unknown): boolean {
-  if (error instanceof UnreachableError) return !error.mayHaveArrived
-  return error instanceof MayflyError && error.code !== 'unexpected_reply' && error.status !== 409
-}
-
-/** For a repeated request, of which the first may have been carried out: the error must be about the request itself. */
-function isFinalAnswer(error: unknown): boolean {
-  if (!(error instanceof MayflyError) || !isAnswer(error)) return false
-  return error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429
 }

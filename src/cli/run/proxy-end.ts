@@ -7,6 +7,6 @@ export type EndOfProxy =
 
 /** How the run of a proxy ended, in words. */
 export function describeProxyEnd(id: string, end: EndOfProxy): string {
-  if (end.kind === 'run_ended') return describeEnd(id, { reason: end.reason, endedBy: null })
+  if (end.kind === 'run_ended') return describeEnd(id, { reason: end.reason })
   return `${id} was ended, because a placeholder of ${end.name} was sent where it does not belong`
 }

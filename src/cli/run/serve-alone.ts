@@ -17,6 +17,7 @@ import { asIssuance } from './proxied.ts'
 import { describeProxyEnd, type EndOfProxy } from './proxy-end.ts'
 import { inWords } from './proxy-failure.ts'
 import { serverOfProxy } from './proxy-server.ts'
+import { count, describeTotals } from './proxy-totals.ts'
 import { takeSignals } from './signal-phases.ts'
 
 /** A proxy that stands alone. */
@@ -147,8 +148,7 @@ async function serve(
   } finally {
     open?.onBeaten(() => {})
     await proxy.close()
-    const { requests, refused, redacted } = proxy.totals()
-    note(`mayfly: ${requests} requests, ${refused} refused, ${redacted} masked.`)
+    note(`mayfly: ${describeTotals(proxy.totals(), issued.outcomes().length)}.`)
   }
 }
 
@@ -179,7 +179,7 @@ async function announce(
     await context.out.json({ run: run.id, env_file: envFile ?? null, variables, ...proxy.listeners }, 'line')
   else if (envFile === undefined) await context.out.result(environmentText(variables).trimEnd())
   const where = envFile === undefined ? '' : `; the environment is in ${envFile}`
-  note(`mayfly: ready: ${requested.length} of ${run.id}${where}.`)
+  note(`mayfly: ready: ${count(requested.length, 'credential')} for ${run.id}${where}.`)
 }
 
 /** What a service is told: 5 where somebody ended the run, which beginning another one would undo. */

@@ -11,6 +11,7 @@ import { deliverAll } from './prepare.ts'
 import { asIssuance } from './proxied.ts'
 import { describeProxyEnd } from './proxy-end.ts'
 import { type ProxyProcess, startProxyProcess } from './proxy-process.ts'
+import { describeTotals } from './proxy-totals.ts'
 import type { Redaction } from './redact.ts'
 import type { Preparation, ProxyReport } from './supervise.ts'
 
@@ -92,14 +93,12 @@ function reportOf(
   credentials: number,
   deadMs: number | undefined,
 ): ProxyReport {
-  const dead = deadMs === undefined ? '' : `; dead after ${(deadMs / 1_000).toFixed(1)} s`
+  const dead = deadMs === undefined ? '' : `; dead after ${spent(deadMs)}`
   if (totals === undefined) return { text: `what the proxy did is not known${dead}`, facts: {} }
-  const { requests, refused, redacted, lost } = totals
-  const unrecorded = lost === 0 ? '' : `, ${lost} not recorded`
   return {
-    text: `${count(requests, 'request')} with ${count(credentials, 'credential')}, ${refused} refused, ${redacted} masked${unrecorded}${dead}`,
+    text: `${describeTotals(totals, credentials)}${dead}`,
     facts: { ...totals, ...(deadMs !== undefined && { dead_after_ms: Math.round(deadMs) }) },
   }
 }
 
-const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
+const spent = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`)

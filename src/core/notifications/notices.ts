@@ -64,6 +64,7 @@ function typeOf({ action, details }: AuditEntry): NoticeType | undefined {
     case 'backend.root_aged':
     case 'certificate.expiring':
     case 'notification.dropped':
+    case 'placeholder.misused':
       return action
     default:
       return undefined
@@ -138,6 +139,11 @@ function contentOf(last: Told, group: readonly Told[]): Content {
         ],
         data: { receiver: facts['receiver'], count: facts['count'] },
       }
+    case 'placeholder.misused':
+      return misused(
+        backend,
+        group.map((one) => one.entry),
+      )
     case 'test':
       return { title: '', lines: [], data: {} }
     default: {
@@ -210,6 +216,27 @@ function stuck(backend: string, entries: readonly AuditEntry[]): Content {
       agents: [...new Set(agents)].slice(0, MOST_NAMED).map(shown),
       credentials: entries.flatMap(({ credentialId }) => credentialId ?? []).slice(0, MOST_NAMED),
       codes,
+    },
+  }
+}
+
+/** Where it was sent is what a proxy says, and so what an agent may have chosen. */
+function misused(backend: string, entries: readonly AuditEntry[]): Content {
+  const agents = [...new Set(entries.flatMap(({ agentName }) => agentName ?? []))]
+  const hosts = [...new Set(entries.flatMap(({ details }) => details?.['authority'] ?? []).map(String))]
+  const runs = [...new Set(entries.flatMap(({ runId }) => runId ?? []))]
+  const to = hosts.length === 0 ? '' : `, to ${namesOf(hosts)}`
+  return {
+    title: `A placeholder of ${backend === '' ? 'a backend' : backend} was sent where it does not belong`,
+    lines: [
+      `By ${namesOf(agents)}${to}. The proxy refused it; find out why, as the agent may be misled. mayfly audit --action placeholder.misused`,
+    ],
+    data: {
+      ...(backend !== '' && { backend }),
+      count: entries.length,
+      agents: agents.slice(0, MOST_NAMED).map(shown),
+      authorities: hosts.slice(0, MOST_NAMED).map(shown),
+      runs: runs.slice(0, MOST_NAMED),
     },
   }
 }

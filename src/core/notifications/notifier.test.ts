@@ -6,15 +6,24 @@ import { platform } from '../../../test/support/identity-tokens.ts'
 import type { Action } from '../../domain/actions.ts'
 import { HOUR_MS, MINUTE_MS } from '../../domain/limits.ts'
 import { type Notice, NotTaken, type Receiver } from '../../domain/notice.ts'
+import type { RunRequest } from '../../domain/run-request.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
-import { SYSTEM } from '../caller.ts'
+import { type Actor, type AgentCaller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import { enroll } from '../enrollments/enroll.ts'
 import { rejectEnrollment } from '../enrollments/reject-enrollment.ts'
 import { requestScopes } from '../enrollments/request-scopes.ts'
 import { agentOfPlatform } from '../identities/platform-agent.ts'
+import { recordRequests } from '../runs/record-requests.ts'
+import { startRun } from '../runs/start-run.ts'
 import { createNotifier } from './notifier.ts'
+
+const REQUEST: RunRequest = {
+  ...{ at: 0, protocol: 'http', method: 'POST', authority: '', path: null, status: 403 },
+  ...{ bytesSent: 0, bytesReceived: 0, durationMs: 1, decision: 'misused', reason: 'elsewhere' },
+  ...{ backend: null, credentialId: null, placeholder: 'gateway', redacted: 0 },
+}
 
 let test: TestCore
 beforeEach(async () => {
@@ -151,6 +160,36 @@ describe('what is told', () => {
       '3 credentials of db cannot be ended',
       'A credential of cache cannot be ended',
     ])
+    await notifier.stop()
+  })
+
+  it('tells of misused placeholders, in plain text', async () => {
+    const ops = receiver('ops')
+    const notifier = notifierFor(ops)
+    await started(notifier, ops)
+    const made = await createAgent(test.core, LOCAL, { name: 'coder', scopes: [] })
+    const agent = await test.actor(made.token)
+    const run = await startRun(test.core, agent as Actor<AgentCaller>, {})
+    const misused = (authority: string) => ({ ...REQUEST, at: test.core.store.now(), authority })
+    await recordRequests(test.core, agent as Actor<AgentCaller>, run.id, {
+      batch: 'batch-1',
+      requests: [
+        misused('evil.example'),
+        { ...misused('api.test'), decision: 'refused' },
+        misused('b\u202e.test'),
+      ],
+    })
+    await told(notifier, ops, 1)
+    expect(ops.took[0]).toMatchObject({
+      type: 'placeholder.misused',
+      title: 'A placeholder of a backend was sent where it does not belong',
+      lines: [
+        expect.stringMatching(
+          /^By coder, to evil\.example, b\ufffd\.test\. .*mayfly audit --action placeholder/,
+        ),
+      ],
+      data: { count: 2, agents: ['coder'], authorities: ['evil.example', 'b\ufffd.test'], runs: [run.id] },
+    })
     await notifier.stop()
   })
 

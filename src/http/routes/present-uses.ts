@@ -5,8 +5,12 @@ import type { HttpUse, Place, Rule, Use, UseRules } from '../../domain/use.ts'
 /** A use on the wire. The way back is `readUse` of the proxy. */
 export function presentUse(use: Use): Static<typeof WireUse> {
   if (use.protocol === 'http') return presentHttp(use)
-  const { databases, ...rest } = use
-  return databases === undefined ? rest : { ...rest, databases: [...databases] }
+  const { accounts, databases, ...rest } = use
+  return {
+    ...rest,
+    ...(accounts && { accounts: [...accounts] }),
+    ...(databases && { databases: [...databases] }),
+  }
 }
 
 export function presentUseRules({ uses, allow, deny, services }: UseRules): Static<typeof WireRules> {
@@ -18,9 +22,10 @@ export function presentUseRules({ uses, allow, deny, services }: UseRules): Stat
   }
 }
 
-function presentHttp({ places, allow, deny, ...use }: HttpUse): Static<typeof WireHttpUse> {
+function presentHttp({ accounts, places, allow, deny, ...use }: HttpUse): Static<typeof WireHttpUse> {
   return {
     ...use,
+    ...(accounts && { accounts: [...accounts] }),
     places: places.map(presentPlace),
     allow: allow.map(presentRule),
     deny: deny.map(presentRule),

@@ -1,25 +1,6 @@
 import type { Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
-import { resetConnection } from '../../egress/reset-connection.ts'
 import { createFlow } from '../flow.ts'
-
-/** The socket that the TLS of an upstream runs over. */
-const under = new WeakMap<Socket, Socket>()
-const over = new WeakMap<Socket, Socket>()
-
-export function runsOver(secured: TLSSocket, raw: Socket): void {
-  under.set(secured, raw)
-  over.set(raw, secured)
-}
-
-/** Ends it at once: the other end of a TCP connection sees a reset, whatever was still to be sent. */
-export function reset(socket: Socket): void {
-  const raw = under.get(socket) ?? socket
-  // A Unix socket has no address, and cannot be reset.
-  if (raw.destroyed || raw.remoteAddress === undefined) raw.destroy()
-  else resetConnection(raw, over.get(raw) ?? socket)
-  socket.destroy()
-}
+import { reset } from '../sockets.ts'
 
 /** What goes on in place of what arrived. */
 export type Change = (chunk: Buffer) => readonly Buffer[]

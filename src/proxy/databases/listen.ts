@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { chmod } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { createAdmission } from '../admission.ts'
 import type { DatabaseParts } from './parts.ts'
 
 /** Of a Unix socket, without the byte that ends it (unix(7), sun_path). */
@@ -13,7 +14,7 @@ const KEEP_ALIVE_MS = 30_000
 /** What the child has once it is known to be no other user's. */
 export type OnChild = (child: Socket, options: { readonly provesItself: boolean }) => void
 
-type Rules = Pick<DatabaseParts, 'peerUids' | 'uids' | 'log' | 'held' | 'host'>
+type Rules = Pick<DatabaseParts, 'uids' | 'log' | 'host'>
 
 /** A socket of the first name that is free. Throws where the path is too long. */
 export async function listenOnSocket(
@@ -42,7 +43,11 @@ export async function listenOnPort(
   both: boolean,
   onChild: OnChild,
 ): Promise<{ servers: readonly Server[]; port: number }> {
-  const admit = admission(rules, (child) => onChild(child, { provesItself: true }))
+  const mayConnect = createAdmission(rules)
+  const admit = async (child: Socket) => {
+    if (!(await mayConnect(child))) child.resetAndDestroy()
+    else if (!child.destroyed) onChild(child, { provesItself: true })
+  }
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const server = newServer(admit)
     await isListening(server, { host: rules.host ?? LOOPBACK, port: 0 })
@@ -64,7 +69,7 @@ export async function listenOnPort(
   throw new Error('There is no port that is free on 127.0.0.1 and on ::1.')
 }
 
-function newServer(onChild: (child: Socket) => void): Server {
+function newServer(onChild: (child: Socket) => unknown): Server {
   const options = {
     allowHalfOpen: true,
     noDelay: true,
@@ -93,21 +98,3 @@ async function isListening(
 }
 
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')
-
-/** Closes what another user opened. Only Linux says whose a connection is; elsewhere the placeholder alone protects the port. */
-function admission(
-  { peerUids, uids = [process.getuid?.() ?? -1], log, held }: Rules,
-  onChild: (child: Socket) => void,
-): (child: Socket) => void {
-  if (uids === 'any' || process.platform !== 'linux') return onChild
-  let hasWarned = false
-  return async (child) => {
-    const uid = await Promise.resolve(peerUids(child)).catch(() => undefined)
-    if (child.destroyed) return
-    if (uid !== undefined && uids.includes(uid)) return onChild(child)
-    child.resetAndDestroy()
-    if (!hasWarned)
-      log.warn(`Another user tried to connect to the port of ${held.name}; the connection was closed.`)
-    hasWarned = true
-  }
-}

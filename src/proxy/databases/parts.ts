@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { Ends } from '../../domain/network/socket-table.ts'
 import type { DatabaseUse } from '../../domain/use.ts'
 import type { Resolver } from '../../egress/resolver.ts'
 import type { Cuts, Held, Live, ProxyLog, Recorder } from '../types.ts'
@@ -14,8 +13,6 @@ export interface DatabaseParts {
   readonly cuts: Pick<Cuts, 'track'>
   readonly recorder: Recorder
   readonly resolver: Pick<Resolver, 'addresses'>
-  /** See `createPeerUids`. */
-  readonly peerUids: (socket: Ends) => number | undefined | Promise<number | undefined>
   /**
    * Whose connections to the port are accepted. `any`: where the network namespace is the border. Default: our own. Where another
    * user than ours is among them, the child is told of the port alone: the socket is of no use to it.

@@ -3,24 +3,18 @@ import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isPermitted, resolveChecked } from '../../egress/address.ts'
-import { createListenerCheck } from '../../egress/listener.ts'
+import { onlyListeners } from '../../egress/listener.ts'
 import { connectionError } from '../../egress/network.ts'
-import { runsOver } from './copy.ts'
+import { rememberUnder } from '../sockets.ts'
+import type { Trust } from '../trust.ts'
 import type { DatabaseParts } from './parts.ts'
 import { Refusal } from './refusal.ts'
 
 const KEEP_ALIVE_MS = 30_000
 
-/** Accounts that packages of the servers make. */
-const SERVICE_ACCOUNTS = {
-  postgres: ['postgres'],
-  mysql: ['mysql'],
-  redis: ['redis', 'valkey'],
-} as const
-
 const NAMES = { postgres: 'PostgreSQL', mysql: 'MySQL', redis: 'Redis' } as const
 
-type Parts = Pick<DatabaseParts, 'use' | 'resolver' | 'isLocal' | 'log'>
+type Parts = Pick<DatabaseParts, 'use' | 'resolver' | 'isLocal'>
 
 /** `onSocket` gets the socket before it is connected, so that it can be cut in time. */
 export interface ConnectOptions {
@@ -32,9 +26,7 @@ export interface ConnectOptions {
 /** Throws `Refusal`. */
 export function createConnect(parts: Parts): (options: ConnectOptions) => Promise<Socket> {
   const { use } = parts
-  const log = { warn: (_: unknown, message: string) => parts.log.warn(message) }
-  const serviceAccounts = SERVICE_ACCOUNTS[use.protocol]
-  const checkListener = createListenerCheck({ serviceAccounts, localUser: '', log })
+  const checkListener = onlyListeners(use.accounts)
   return async ({ givesLogin, signal, onSocket }) => {
     try {
       const address = await resolveUpstream(parts)
@@ -73,18 +65,17 @@ const isLoopbackLike = (address: string) => !/^(?:169\.254\.|f[cd]|fe[89a-f])/i.
 
 /** Throws `Refusal`. */
 export async function secureUpstream(
-  { use }: Pick<Parts, 'use'>,
+  { use, trust }: Pick<Parts, 'use'> & { readonly trust: Trust },
   raw: Socket,
   signal: AbortSignal,
 ): Promise<Socket> {
   const isVerified = use.tls === 'verify-full'
   const secured = connectTls({
-    ...{ socket: raw, host: use.host, rejectUnauthorized: isVerified, minVersion: 'TLSv1.2' },
+    ...{ socket: raw, host: use.host, rejectUnauthorized: isVerified, secureContext: trust(use.ca) },
     ...(isIP(use.host) === 0 ? { servername: use.host } : {}),
-    ...(use.ca === undefined ? {} : { ca: use.ca }),
   })
   secured.on('error', () => undefined)
-  runsOver(secured, raw)
+  rememberUnder(secured, raw)
   try {
     await once(secured, 'secureConnect', { signal })
     return secured

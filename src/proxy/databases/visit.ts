@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import { hostPort } from '../../domain/network/address.ts'
+import { reset } from '../sockets.ts'
+import { createTrust, type Trust } from '../trust.ts'
 import type { RequestLine } from '../types.ts'
-import { join, reset } from './copy.ts'
+import { join } from './copy.ts'
 import { createOutcome, type Outcome } from './outcome.ts'
 import type { DatabaseParts, Protocol, Times, Visit } from './parts.ts'
 import { ConnectionLost } from './read-exactly.ts'
@@ -22,6 +24,7 @@ export function createVisits(parts: DatabaseParts, protocol: Protocol, placehold
   const { most = MOST, log, held } = parts
   const under = new Map<Socket, { readonly visit: OpenVisit; readonly served: Promise<void> }>()
   const connect = createConnect(parts)
+  const trust = createTrust()
 
   async function serve(visit: OpenVisit): Promise<void> {
     try {
@@ -39,7 +42,7 @@ export function createVisits(parts: DatabaseParts, protocol: Protocol, placehold
     serve(child, { provesItself }) {
       // Those that were refused a moment ago have a place, too.
       if (under.size >= 2 * most) return void reset(child)
-      const options = { child, provesItself, placeholder, connect, isFull: () => under.size > most }
+      const options = { child, provesItself, placeholder, connect, trust, isFull: () => under.size > most }
       const visit = openVisit(parts, options)
       // Counted before it begins.
       const served = Promise.withResolvers<void>()
@@ -72,12 +75,13 @@ interface OpenVisit extends Visit {
 
 interface VisitOptions extends Pick<Visit, 'child' | 'provesItself' | 'placeholder'> {
   readonly connect: ReturnType<typeof createConnect>
+  readonly trust: Trust
   isFull(): boolean
 }
 
 function openVisit(parts: DatabaseParts, options: VisitOptions): OpenVisit {
   const { held, cuts, now = Date.now } = parts
-  const { child, connect, isFull } = options
+  const { child, connect, trust, isFull } = options
   const times = { ...TIMES, ...parts.times }
   const at = now()
   const outcome = createOutcome()
@@ -105,7 +109,11 @@ function openVisit(parts: DatabaseParts, options: VisitOptions): OpenVisit {
       return socket
     },
     async secure(raw) {
-      const secured = await secureUpstream(parts, raw, AbortSignal.timeout(times.upstreamMs))
+      const secured = await secureUpstream(
+        { use: parts.use, trust },
+        raw,
+        AbortSignal.timeout(times.upstreamMs),
+      )
       sockets.add(secured)
       sockets.requireUncut()
       return secured

@@ -6,7 +6,7 @@ import { createCuts, type RunCuts } from './cuts.ts'
 import { createEnds } from './ends.ts'
 import { followRun } from './follow-run.ts'
 import { createHolding, type Holding } from './holding.ts'
-import { type Issued, issueFor } from './issue.ts'
+import { type Issued, issuerOf } from './issue.ts'
 import { placeholdersFor } from './placeholders.ts'
 import { keepRenewed } from './renew.ts'
 import { createSignOfLife } from './sign-of-life.ts'
@@ -59,24 +59,32 @@ export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
   const { client, run, requests, clocks } = options
   const life = beginLife(options)
   const { holdings, signal, cuts, sign, endAll } = life
-  const issue = async (request: IssueRequest) => {
-    const one = await issueFor(client, { ...request, run: run.id }, clocks, signal)
-    options.onIssued(one.credential)
-    return one
-  }
+  const asked = requests.map((one): Asked => {
+    const ask = issuerOf(client, { ...one.request, run: run.id }, clocks)
+    const issue = async () => {
+      const issued = await ask(signal)
+      options.onIssued(issued.credential)
+      return issued
+    }
+    return { ...one, issue }
+  })
   try {
     const states = compareStates(holdings, life.onEnded)
     await followRun({ ...states, runs: client.runs, id: run.id, sign, clocks }, signal)
-    holdings.push(...(await allOf(requests.map((one) => hold(options, life, one, issue)))))
+    holdings.push(...(await allOf(asked.map((one) => hold(options, life, one)))))
   } catch (error) {
     life.close()
     throw error
   }
   for (const [index, holding] of holdings.entries()) {
-    const request = requests[index]?.request
-    if (request !== undefined) keep(holding, () => issue(request), life, options.log)
+    const one = asked[index]
+    if (one !== undefined) keep(holding, one.issue, life, options.log)
   }
   return { held: holdings, cuts, beaten: sign.beaten, endAll, close: life.close }
+}
+
+interface Asked extends HeldRequest {
+  readonly issue: () => Promise<Issued>
 }
 
 type Life = ReturnType<typeof beginLife>
@@ -116,10 +124,9 @@ function beginLife({ client, run, clocks, log, onRunEnded, whyUnsure }: HeldOpti
 async function hold(
   { client, placeholderFor }: HeldOptions,
   { signal, ends, ...life }: Life,
-  { name, request }: HeldRequest,
-  issue: (request: IssueRequest) => Promise<Issued>,
+  { name, request, issue }: Asked,
 ): Promise<Holding> {
-  const [first, { type }] = await allOf([issue(request), client.backend(request.backend, { signal })])
+  const [first, { type }] = await allOf([issue(), client.backend(request.backend, { signal })])
   const { secrets } = first.live
   const placeholders = placeholdersFor(secrets, (field, secret) => placeholderFor(type, field, secret))
   return createHolding({ ...life, ...ends, name, type, first, placeholders })

@@ -37,10 +37,28 @@ test('what is visible stays as it is, and the rest is escaped', () => {
   expect(lineOnWire({ ...LINE, path: '/é b' }).line.path).toBe('/%C3%A9%20b')
 })
 
+test.each([
+  { ...LINE },
+  { ...LINE, path: '/"\\"\\', authority: '"', reason: '\\' },
+  { ...LINE, bytesSent: Number.MAX_SAFE_INTEGER, bytesReceived: 1_000, durationMs: 999, status: 9_999 },
+  {
+    ...LINE,
+    protocol: 'postgres' as const,
+    decision: 'forwarded' as const,
+    method: null,
+    path: null,
+    backend: null,
+  },
+  { ...LINE, credentialId: null, placeholder: null, method: 'x'.repeat(99), path: 'é'.repeat(999) },
+])('no line is longer than it says: %j', (line) => {
+  const wire = lineOnWire(line)
+  expect(JSON.stringify(wire.line).length).toBeLessThan(wire.bytes)
+})
+
 test('a batch is as long as its bytes and the server allow', () => {
   const lines = Array.from({ length: 500 }, () => lineOnWire({ ...LINE, path: `/${'"'.repeat(400)}` }))
   const { batch: first, rest } = takeBatch(lines)
   expect(first.length + rest.length).toBe(500)
-  expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThan(60_000)
+  expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThan(65_000)
   expect(takeBatch(Array.from({ length: 500 }, () => lineOnWire(LINE))).batch.length).toBeLessThanOrEqual(200)
 })

@@ -48,16 +48,17 @@ const NOT_FORWARDED = new Set([
   ...['connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade', 'http2-settings', 'host'],
   ...['sec-websocket-extensions', 'forwarded', 'x-real-ip', 'x-host', 'true-client-ip', 'x-client-ip', 'via'],
 ])
-const NOT_FORWARDED_PREFIXES = /^(?:proxy-|x-mayfly-|x-forwarded-)/
+const NOT_FORWARDED_PREFIXES = ['proxy-', 'x-mayfly-', 'x-forwarded-']
 
 /** Some servers read `_` as `-`. */
 const likeHeader = (name: string) => (name.includes('_') ? name.replaceAll('_', '-') : name)
 
 export function readHeaders({ headers, http2, method }: Asked): Read | Reason {
-  const names = headers.map(([name]) => name.toLowerCase())
+  const names: string[] = []
   const lines = new Map<string, string[]>()
-  for (const [index, [name, value]] of headers.entries()) {
-    const lower = names[index] ?? ''
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase()
+    names.push(lower)
     if (!TOKEN.test(name) || NOT_IN_VALUE.test(value)) return 'bad_framing'
     const like = likeHeader(lower)
     if (like !== lower && CRITICAL.has(like)) return 'bad_framing'
@@ -132,10 +133,7 @@ export function expectedAuthorities({ authority, listener }: Asked): readonly st
 
 /** `Host` once, and `:authority` if there is one, must name where the request goes. */
 export function hostFault(asked: Asked, { names }: Read, expected: readonly string[]): Reason | undefined {
-  const hosts: string[] = []
-  for (const [index, name] of names.entries()) {
-    if (name === 'host') hosts.push(asked.headers[index]?.[1] ?? '')
-  }
+  const hosts = asked.headers.filter((_, index) => names[index] === 'host').map(([, value]) => value)
   if (hosts.length > 1 || (asked.http2 === undefined && hosts.length === 0)) return 'bad_host'
   if (asked.http2?.authority !== undefined) hosts.push(asked.http2.authority)
   if (hosts.length === 0) return 'bad_host'
@@ -165,13 +163,16 @@ export interface Forwarding {
 export function forwardedHeaders(asked: Asked, read: Read, forwarding: Forwarding): Header[] {
   const { host, masked, values, contentLength } = forwarding
   const sent: Header[] = [['Host', host]]
-  for (const [index, header] of asked.headers.entries()) {
+  let index = 0
+  for (const header of asked.headers) {
     const name = read.names[index] ?? ''
+    const value = values?.get(index)
+    index += 1
     if (name === 'te' && header[1] === 'trailers' && asked.http2 !== undefined) sent.push(header)
-    if (NOT_FORWARDED.has(name) || read.dropped.has(name) || NOT_FORWARDED_PREFIXES.test(name)) continue
+    if (NOT_FORWARDED.has(name) || read.dropped.has(name)) continue
+    if (NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
     if (name === 'accept-encoding' && masked) continue
     if (name === 'content-length' && contentLength !== undefined) continue
-    const value = values?.get(index)
     sent.push(value === undefined ? header : [header[0], value])
   }
   if (masked) sent.push(['Accept-Encoding', 'identity'])

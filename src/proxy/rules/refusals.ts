@@ -42,7 +42,7 @@ const REFUSALS = {
   bad_body: [400, 'The body has a placeholder, but is not a form or a JSON object with each name once.'],
   bad_encoding: [
     415,
-    'The body has a Content-Encoding that the proxy cannot search for placeholders. Send it plain, or in one of gzip, deflate, br and zstd.',
+    'The body has a Content-Encoding that the proxy cannot search for placeholders. Send it plain; to hosts of no backend, gzip, deflate, br and zstd are read, too.',
   ],
   unfit_secret: [502, 'The credential has no value that fits into this place of a request.'],
   others_refused: [403, 'No credential of this run is for this authority, and the proxy refuses all others.'],
@@ -57,6 +57,10 @@ const REFUSALS = {
   ended: [403, 'The credential was ended. This run gets no other of this backend.'],
   unsure: [503, 'Mayfly gives no sign of life, so the credential is not used. Try again later.'],
   unreachable: [502, 'The upstream cannot be reached.'],
+  foreign_listener: [
+    502,
+    'Another account of this machine listens on the address of the upstream, so nothing was sent. If that account runs the upstream, an administrator can name it: "local_user" of the backend, or "accounts" of its use.',
+  ],
   broken: [502, 'The upstream broke the connection or sent what cannot be read.'],
   too_slow: [504, 'The upstream sent nothing for too long.'],
   overloaded: [503, 'The proxy serves as many requests as it can. Try again later.'],

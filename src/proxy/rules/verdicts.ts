@@ -25,8 +25,11 @@ export function isOnlyIn(
   ranges: readonly Range[],
 ): boolean {
   let rest = `${replaceRanges(originForm(target), ranges, () => '\n')}\n${asked.http2?.authority}\n`
-  for (const [index, [name, value]] of asked.headers.entries())
+  let index = 0
+  for (const [name, value] of asked.headers) {
     rest += `${name}: ${headers.get(index) ?? value}\n`
+    index += 1
+  }
   return search.inText(rest).length === 0
 }
 
@@ -98,15 +101,18 @@ function unfit({ found: [placeholder] }: Sought): Refused {
 }
 
 /** Undefined: no use permits a placeholder in this body. */
-export function injectBodyVerdict(sought: Sought, allowed: readonly Known[]): InjectBody | undefined {
+export function injectBodyVerdict(
+  sought: Sought,
+  allowed: readonly Known[],
+): InjectBody | Refused | undefined {
   const { read, target } = sought
   if (!read.hasBody || read.upgrade !== null) return undefined
-  // What is compressed is not read; it has no placeholder that an upstream would take for a secret.
-  if (read.names.includes('content-encoding')) return undefined
   const kind = bodyKind(oneHeader(sought, 'content-type')?.value)
   const candidates = allowed.filter(({ use }) => bodyPlaces(use).length > 0)
   const [known] = candidates
   if (kind === undefined || known === undefined) return undefined
+  // Its placeholder would go on, and the login fail without a word of why.
+  if (isEncoded(sought)) return { kind: 'refuse', reason: 'bad_encoding', held: known.held }
   const maxBytes = Math.max(
     ...candidates.flatMap(({ use }) => bodyPlaces(use).map((place) => place.maxBytes)),
   )
@@ -117,6 +123,12 @@ export function injectBodyVerdict(sought: Sought, allowed: readonly Known[]): In
     readBody: (body) => readBody(sought, body, kind, candidates),
     clean: () => cleaned(sought, { masked: true }),
   }
+}
+
+function isEncoded({ asked, read }: Sought): boolean {
+  return asked.headers.some(
+    ([, value], index) => read.names[index] === 'content-encoding' && !/^(?:identity)?$/i.test(value.trim()),
+  )
 }
 
 function readBody(

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { BodyMask } from '../mask/mask.ts'
+import { reset } from '../sockets.ts'
 import { pump } from './body.ts'
 import type { Line } from './line.ts'
-import { reset } from './sockets.ts'
 
 export interface Bridge {
   /** Of the client. */
@@ -13,10 +13,14 @@ export interface Bridge {
   readonly idleMs: number
   /** For what the upstream sends. */
   readonly masking: BodyMask | undefined
+  /** Whether what the client sends may go on; false: it has ended both. */
+  readonly mayPass?: ((chunk: Buffer) => boolean) | undefined
 }
 
+const NOTHING = Buffer.alloc(0)
+
 /** Copies bytes both ways until one side ends, breaks or is silent for too long, then ends the line. */
-export function bridge({ socket, upstream, line, idleMs, masking }: Bridge): void {
+export function bridge({ socket, upstream, line, idleMs, masking, mayPass }: Bridge): void {
   const idle = setTimeout(() => {
     line.reason = 'too_slow'
     reset(socket)
@@ -34,7 +38,7 @@ export function bridge({ socket, upstream, line, idleMs, masking }: Bridge): voi
     onChunk: (chunk) => {
       idle.refresh()
       line.bytesSent += chunk.length
-      return chunk
+      return mayPass?.(chunk) === false ? NOTHING : chunk
     },
     onEnd: () => undefined,
   })

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { BodyMask } from '../mask/mask.ts'
 import { pump } from './body.ts'
 import type { Context } from './context.ts'
-import { Failure, failureOf } from './failure.ts'
+import { Failure, failureOf, isOfAddress } from './failure.ts'
 import type { Inbound, Way } from './inbound/inbound.ts'
 import type { Inspected } from './inspect.ts'
 import type { Line } from './line.ts'
@@ -219,6 +219,7 @@ export function fail(
   state.outbound?.break()
   line.reason ??= failure.reason
   if (failure.misused !== undefined) line.decision = 'misused'
+  else if (isOfAddress(failure)) line.decision = 'refused'
   // The upstream has not begun with it: the client may send it again.
   const isUntouched = code === constants.NGHTTP2_REFUSED_STREAM && inbound.http2 !== undefined
   if (inbound.isAnswered || isUntouched) inbound.break(code)

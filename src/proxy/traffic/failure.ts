@@ -19,6 +19,11 @@ export class Failure extends Error {
   }
 }
 
+/** Whether the address is why: no byte has left, whatever was prepared. */
+export function isOfAddress({ reason }: Failure): boolean {
+  return reason === 'own_server' || reason === 'address_not_allowed'
+}
+
 /** What went wrong with an upstream, where nobody said. */
 export function failureOf(error: unknown, reason: Reason): Failure {
   return error instanceof Failure ? error : new Failure(reason, { cause: error })

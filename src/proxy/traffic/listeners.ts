@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { createPeerUids } from '../../egress/peer-uid.ts'
+import { createAdmission } from '../admission.ts'
+import { ignoreErrors, reset } from '../sockets.ts'
 import type { Context } from './context.ts'
 import { answerBare } from './own-reply.ts'
-import { ignoreErrors, reset } from './sockets.ts'
 
 /** Accepts connections of the users that may connect. */
 export interface Listeners {
@@ -43,24 +43,5 @@ export function createListeners(ctx: Pick<Context, 'uids' | 'listen' | 'log'>): 
       for (const raw of open) reset(raw)
       await Promise.all(closed)
     },
-  }
-}
-
-/** Only Linux says whose a connection is. */
-function createAdmission({
-  uids,
-  log,
-}: Pick<Context, 'uids' | 'log'>): (raw: Socket) => Promise<boolean> | boolean {
-  if (uids === 'any' || process.platform !== 'linux') return () => true
-  const may = uids ?? [process.getuid?.()]
-  const uidOf = createPeerUids()
-  let hasWarned = false
-  return async (raw) => {
-    const uid = await uidOf(raw)
-    if (uid !== undefined && may.includes(uid)) return true
-    if (!hasWarned && !raw.destroyed)
-      log.warn('another user, or one without a number here, connected, and was turned away')
-    hasWarned = true
-    return false
   }
 }

@@ -15,20 +15,31 @@ export interface OwnReply {
   readonly body: string
 }
 
-export function ownReply(reason: Reason): OwnReply {
-  const { status } = refusalOf(reason)
-  const body = refusalBody(reason)
+/** `asXml`: as S3 answers, whose clients read nothing else. */
+export function ownReply(reason: Reason, asXml = false): OwnReply {
+  const { status, code, message } = refusalOf(reason)
+  const xml = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>${message}</Message></Error>`
+  const [type, body] = asXml ? ['application/xml', xml] : ['application/json', refusalBody(reason)]
   const length = String(Buffer.byteLength(body))
-  const headers = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store']
+  const headers = ['Content-Type', type, 'Content-Length', length, 'Cache-Control', 'no-store']
   if (status === 407) headers.push('Proxy-Authenticate', 'Basic realm="mayfly"', 'Connection', 'close')
   // The upstream was not asked, or not heard.
   headers.push('X-Mayfly-Proxy', status >= 500 ? 'failed' : 'refused')
   return { status, headers, body }
 }
 
+/** In `Authorization`, or in the query of a presigned URL. */
+const SIGNED_FOR_S3 = /^AWS4-HMAC-SHA256 +Credential=[\w/-]+\/s3\/aws4_request,/
+const PRESIGNED_FOR_S3 = /[?&]X-Amz-Credential=[\w%/-]+(?:%2F|\/)s3(?:%2F|\/)aws4_request(?:&|$)/i
+
+function isForS3({ headers, target }: Inbound): boolean {
+  if (PRESIGNED_FOR_S3.test(target)) return true
+  return headers.some(([name, value]) => name.toLowerCase() === 'authorization' && SIGNED_FOR_S3.test(value))
+}
+
 /** Replies in the proxy's own name. The rest of a body is not read for long. Returns the status. */
 export function refuse(inbound: Inbound, reason: Reason): number {
-  const { status, headers, body } = ownReply(reason)
+  const { status, headers, body } = ownReply(reason, isForS3(inbound))
   const isHttp1 = inbound.http2 === undefined
   // Whether a client sends the body that it asked about is not known: what follows could be either.
   const lingers = inbound.hasBody && (inbound.expectsContinue || !isSmall(inbound))

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
+import { ignoreErrors, rememberUnder, reset } from '../sockets.ts'
 import type { Authority } from '../types.ts'
-import { ignoreErrors, rememberUnder, reset } from './sockets.ts'
 
 export type OnSecure = (secure: TLSSocket, protocol: 'h2' | 'http/1.1') => void
 

@@ -4,7 +4,7 @@ import { readSigned } from '../sign/read-signed.ts'
 import { upstreamHost } from '../sign/upstream.ts'
 import type { Context } from './context.ts'
 import { exchange } from './exchange.ts'
-import { Failure, failureOf } from './failure.ts'
+import { Failure, failureOf, isOfAddress } from './failure.ts'
 import type { Inbound, Way } from './inbound/inbound.ts'
 import { type Inspected, inspectBody } from './inspect.ts'
 import { beginLine, type Line } from './line.ts'
@@ -71,7 +71,8 @@ export function destinationOf(
 ): Destination {
   const at = authority.lastIndexOf(':')
   const to = { scheme, host: authority.slice(0, at), port: Number(authority.slice(at + 1)) }
-  if (use !== undefined) return { ...to, ca: use.ca, is: use.local ? 'local' : 'backend' }
+  if (use !== undefined)
+    return { ...to, ca: use.ca, accounts: use.accounts, is: use.local ? 'local' : 'backend' }
   if (ctx.others === 'refuse') throw new Failure('others_refused')
   if (scheme === 'http') throw new Failure('plain_others')
   if (to.port !== 443) throw new Failure('port_not_allowed')
@@ -106,7 +107,7 @@ function turnAway(ctx: Context, inbound: Inbound, line: Line, failure: Failure):
   if (misused !== undefined) {
     line.decision = 'misused'
     line.placeholder = misused.name
-  } else if (line.decision === 'forwarded') line.decision = 'refused'
+  } else if (line.decision === 'forwarded' || isOfAddress(failure)) line.decision = 'refused'
   if (inbound.isAnswered) inbound.break()
   else line.status = refuse(inbound, reason)
   if (misused !== undefined) {

@@ -7,12 +7,12 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import { ignoreErrors } from '../sockets.ts'
 import type { Context } from './context.ts'
 import { createHttp1Server, KEEP_ALIVE_MS } from './http1-server.ts'
 import type { Inbound, Way } from './inbound/inbound.ts'
 import { readStream } from './inbound/inbound-h2.ts'
 import { beginLine } from './line.ts'
-import { ignoreErrors } from './sockets.ts'
 import type { Socketed } from './upgrade.ts'
 import { MAX_HEADER_BYTES } from './upstream/outbound-h1.ts'
 

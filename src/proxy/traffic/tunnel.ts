@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
+import { ignoreErrors, reset } from '../sockets.ts'
 import { bridge } from './bridge.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { beginLine } from './line.ts'
 import { destinationOf } from './serve.ts'
-import { ignoreErrors, reset } from './sockets.ts'
 
 /** Whether TLS to this host is not opened. `*.` stands for one or more labels. */
 export function isTunnelled(names: readonly string[], host: string): boolean {

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { ignoreErrors, reset } from '../sockets.ts'
 import { pump } from './body.ts'
 import { bridge } from './bridge.ts'
 import type { Context } from './context.ts'
@@ -9,7 +10,7 @@ import type { Inbound } from './inbound/inbound.ts'
 import type { Line } from './line.ts'
 import type { Prepared } from './prepared.ts'
 import { withoutHop } from './reply.ts'
-import { ignoreErrors, reset } from './sockets.ts'
+import { openFrameSearch } from './search-frames.ts'
 import { MAX_HEADER_BYTES } from './upstream/outbound-h1.ts'
 import type { Destination } from './upstream/reach.ts'
 
@@ -61,12 +62,8 @@ export async function switchProtocols(of: Switch): Promise<void> {
 
 function ask(of: Switch, upstream: Socket): Promise<void> {
   const { inbound, prepared, ctx } = of
-  // Compressed messages would hide a secret that is reflected.
-  const headers = prepared.headers
-    .filter(([name]) => prepared.mask === undefined || !EXTENSIONS.test(name))
-    .flat()
   const outgoing = request({
-    ...{ method: inbound.method, path: prepared.target, headers, setHost: false },
+    ...{ method: inbound.method, path: prepared.target, headers: prepared.headers.flat(), setHost: false },
     ...{ createConnection: () => upstream, maxHeaderSize: MAX_HEADER_BYTES },
   })
   return new Promise((resolve, reject) => {
@@ -119,10 +116,37 @@ function agreed(of: Switch, upstream: Socket, rawHeaders: readonly string[], hea
   const headers = prepared.mask?.headers(flat) ?? flat
   const lines = [`HTTP/1.1 101 ${STATUS_CODES[101]}`, 'Connection: Upgrade', `Upgrade: ${prepared.upgrade}`]
   for (const [name, value] of pairsOf(headers)) {
-    if (prepared.mask === undefined || !EXTENSIONS.test(name)) lines.push(`${name}: ${value}`)
+    // None was asked for: compressed messages could be neither searched nor masked.
+    if (!EXTENSIONS.test(name)) lines.push(`${name}: ${value}`)
   }
   socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   if (head.length > 0) upstream.unshift(head)
   if (socketed.head.length > 0) socket.unshift(socketed.head)
-  bridge({ socket, upstream, line, idleMs: ctx.idleMs, masking: prepared.mask?.open() })
+  const mayPass = prepared.use === undefined ? searchOf(of, upstream) : undefined
+  bridge({ socket, upstream, line, idleMs: ctx.idleMs, masking: prepared.mask?.open(), mayPass })
+}
+
+/** To an authority of no backend no placeholder goes, in no frame. */
+function searchOf({ ctx, line, socketed: { socket } }: Switch, upstream: Socket): (chunk: Buffer) => boolean {
+  const search = openFrameSearch(ctx.rules().search)
+  let isOver = false
+  return (chunk) => {
+    if (isOver) return false
+    const found = search.push(chunk)
+    if (found === undefined) return true
+    isOver = true
+    line.reason = 'bad_framing'
+    if (found !== 'unreadable') {
+      line.decision = 'misused'
+      line.reason = 'elsewhere'
+      line.placeholder = found.name
+      line.backend = found.held.backend
+    }
+    reset(socket)
+    reset(upstream)
+    // Before anything that it may end: the alarm must not be lost with it.
+    line.end()
+    if (found !== 'unreadable') ctx.onMisuse(found.held)
+    return false
+  }
 }

@@ -7,6 +7,7 @@ const REPLACING: readonly string[] = [
   'CURL_CA_BUNDLE',
   'GIT_SSL_CAINFO',
   'REQUESTS_CA_BUNDLE',
+  'HTTPLIB2_CA_CERTS',
   'PIP_CERT',
   'AWS_CA_BUNDLE',
   'NIX_SSL_CERT_FILE',

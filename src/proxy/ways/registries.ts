@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../../domain/network/loopback.ts'
 import type { Site } from '../types.ts'
 
 /** Their registries are parts of a server, each with a path that only the user's own configuration names. */
@@ -49,12 +50,20 @@ function npmrcLines(site: Site): string {
   return places.map((place) => `//${place}:_authToken=${token}\n`).join('')
 }
 
+/**
+ * The address of the upstream, to which HTTPS_PROXY leads: pip sends its login only to the host of the index, and many an index names
+ * its files by their whole addresses. One on this machine is not reached so.
+ */
 function pythonVariables(site: Site | undefined): Record<string, string> {
   if (site === undefined) return {}
-  const token = tokenOf(site.held, site.use)
+  const { held, use, url } = site
+  const token = tokenOf(held, use)
   const login = token === undefined ? '' : `__token__:${token}@`
   const base = basePath(site)
-  const index = `http://${login}${new URL(site.url).host}${base.endsWith('/simple') ? base : `${base}/simple`}`
+  const origin = new URL(use.origin)
+  const { protocol, host } =
+    origin.protocol === 'https:' && !isLoopbackHost(origin.hostname) ? origin : new URL(url)
+  const index = `${protocol}//${login}${host}${base.endsWith('/simple') ? base : `${base}/simple`}`
   return { PIP_INDEX_URL: index, UV_DEFAULT_INDEX: index, UV_INDEX_URL: index }
 }
 

@@ -93,15 +93,14 @@ describe('the variables of sites', () => {
     ])
   })
 
-  it('give pip the address with its login', () => {
-    const python = siteFor('acme', {
-      name: 'pypi',
-      origin: 'https://pypi.example.com',
-      allow: [{ methods: ['GET'], path: '/simple/**' }],
-    })
-    expect(siteVariables([python], {}).env).toMatchObject({
-      PIP_INDEX_URL: 'http://__token__:acme-placeholder@127.0.0.1:4100/simple',
-    })
+  it.each([
+    ['https://pypi.example.com', 'https://__token__:acme-placeholder@pypi.example.com/simple'],
+    ['https://localhost:8443', 'http://__token__:acme-placeholder@127.0.0.1:4100/simple'],
+    ['http://10.1.2.3', 'http://__token__:acme-placeholder@127.0.0.1:4100/simple'],
+  ])('give pip the index %s as one that its proxy leads to', (origin, index) => {
+    const allow = [{ methods: ['GET'], path: '/simple/**' }]
+    const python = siteFor('acme', { name: 'pypi', origin, allow })
+    expect(siteVariables([python], {}).env).toMatchObject({ PIP_INDEX_URL: index, UV_DEFAULT_INDEX: index })
   })
 })
 

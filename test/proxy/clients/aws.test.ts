@@ -126,6 +126,22 @@ describe.each(Object.entries(WAYS))('the AWS SDK: %s', (_, way) => {
   })
 })
 
+describe('a credential for reading', () => {
+  const way = site(() => world.narrow)
+
+  it('is refused writing, in the form that S3 has for errors', async () => {
+    const [put, signed] = await sdk(
+      way,
+      ['PutObject', { Bucket, Key: 'any' }, { text: 'any' }],
+      ['presign', { method: 'PUT', path: `/${Bucket}/any` }],
+    )
+    const message = 'The rules of the backend allow this path, but not with this method.'
+    expect(put).toMatchObject({ status: 403, error: 'proxy_method_not_allowed', message })
+    const error = `<Error><Code>proxy_method_not_allowed</Code><Message>${message}</Message></Error>`
+    expect(signed).toMatchObject({ status: 403, body: `<?xml version="1.0" encoding="UTF-8"?>\n${error}` })
+  })
+})
+
 describe('a presigned URL that is made with the placeholder', () => {
   const way = WAYS['an endpoint of its own by its base URL'] as Way
   const path = `/${Bucket}/presigned%20key`
@@ -275,6 +291,12 @@ describe.skipIf(!isInstalled('aws'))('the AWS CLI (needs aws)', () => {
     },
     600_000,
   )
+
+  it('says why a credential for reading is refused writing', async () => {
+    const put = `aws s3api put-object --bucket ${Bucket} --key any --body any`
+    const { stderr } = await world.narrow.run(['sh', '-c', `echo any >any; ${put}`], { PATH })
+    expect(stderr).toContain('(proxy_method_not_allowed) when calling the PutObject operation: The rules of')
+  })
 
   it('is refused STS and IAM, and another authority', async () => {
     const { run } = CLI['a base URL'] as Way

@@ -21,6 +21,12 @@ import os, sys, requests
 reply = requests.request(sys.argv[1], sys.argv[2], headers={'Authorization': 'Bearer ' + os.environ['ACME_TOKEN']})
 print(reply.status_code, reply.text)
 `
+/** What Google's libraries for Python are built on. */
+const HTTPLIB2 = `
+import os, sys, httplib2
+reply, body = httplib2.Http().request(sys.argv[2], sys.argv[1], headers={'Authorization': 'Bearer ' + os.environ['ACME_TOKEN']})
+print(reply.status, body.decode())
+`
 const NODE = `
 const [, , method, url] = process.argv
 const reply = await fetch(url, { method, headers: { authorization: 'Bearer ' + process.env.ACME_TOKEN } })
@@ -81,6 +87,7 @@ beforeAll(async () => {
   site = world.env['MAYFLY_URL_ACME_API'] ?? ''
   await writeFile(join(world.directory, 'get.py'), PYTHON)
   await writeFile(join(world.directory, 'get-requests.py'), REQUESTS)
+  await writeFile(join(world.directory, 'get-httplib2.py'), HTTPLIB2)
   await writeFile(join(world.directory, 'get.mjs'), NODE)
   await writeFile(join(world.directory, 'get.go'), GO)
   const made = await run(
@@ -108,6 +115,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
   'net/http of Go': ['./get-go'],
   'urllib of Python': ['/usr/bin/python3', 'get.py'],
   'requests of Python': ['/usr/bin/python3', 'get-requests.py'],
+  'httplib2 of Python': ['/usr/bin/python3', 'get-httplib2.py'],
   'fetch of Node': [process.execPath, 'get.mjs'],
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { usesOf } from '../../../src/backends/kubernetes/uses.ts'
 import { type ClientWorld, type Handler, startClientWorld } from '../support/client-world.ts'
+import { KUBE_ANSWERS } from '../support/kube-answers.ts'
 
 const SECRET = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZ2VudC0xIn0.c2lnbmF0dXJlLTAxMjM0NTY3ODk'
 const HOST = 'k8s.acme.example'
@@ -13,22 +14,6 @@ let world: ClientWorld
 const seen: string[] = []
 const foreign: string[] = []
 const maps = new Map<string, Record<string, unknown>>()
-
-const RESOURCES = [
-  { name: 'configmaps', kind: 'ConfigMap' },
-  { name: 'pods', kind: 'Pod' },
-  { name: 'pods/log', kind: 'Pod' },
-].map((one) => ({
-  ...one,
-  singularName: '',
-  namespaced: true,
-  verbs: ['get', 'list', 'create', 'patch', 'delete'],
-}))
-
-const POD = {
-  ...{ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'web', namespace: 'shop' } },
-  spec: { containers: [{ name: 'web', image: 'web' }] },
-}
 
 /** The part of the API that kubectl asks for here. */
 const api: Handler = (request, response) => {
@@ -41,11 +26,8 @@ const api: Handler = (request, response) => {
   const fail = (code: number, reason: string) =>
     send(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code })
   if (!isKnown) return void fail(401, 'Unauthorized')
-  if (pathname === '/api') return void send(200, { kind: 'APIVersions', versions: ['v1'] })
-  if (pathname === '/apis') return void send(200, { kind: 'APIGroupList', apiVersion: 'v1', groups: [] })
-  if (pathname === '/api/v1')
-    return void send(200, { kind: 'APIResourceList', groupVersion: 'v1', resources: RESOURCES })
-  if (pathname === '/api/v1/namespaces/shop/pods/web') return void send(200, POD)
+  const answer = KUBE_ANSWERS[pathname]
+  if (answer !== undefined) return void send(200, answer)
   if (pathname === '/api/v1/namespaces/shop/pods/web/log') {
     // The second line is sent when the first has arrived, which kubectl shows by asking for the map "arrived".
     response.writeHead(200, { 'content-type': 'text/plain' }).write('first\n')

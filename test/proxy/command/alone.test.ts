@@ -58,13 +58,35 @@ test('exits with 5 when somebody ends its run, so that a service does not begin 
   expect(await proxy.ended).toMatchObject({ code: 5 })
 })
 
+test.each([
+  ['0.0.0.0', '1000', undefined],
+  ['[::]:0', undefined, undefined],
+  ['127.0.0.1', 'any', '::ffff:10.0.0.1'],
+])('at %s with the users %s, whose a connection is cannot be told', async (listen, uids, flag) => {
+  const config = join(world.home, 'open.yaml')
+  const users = uids === undefined ? '' : `uids: ${uids === 'any' ? uids : `[${uids}]`}\n`
+  await writeFile(config, `listen: "${listen}"\n${users}credentials:\n  gateway:\n    ttl: 5m\n`)
+  const flags = flag === undefined ? [] : ['--listen', flag, '--uid', '1000']
+  const end = await (await start(['--config', config, ...flags])).proxy.ended
+  expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be told') })
+})
+
+test('its configuration and its flags are judged together', async () => {
+  const config = join(world.home, 'half.yaml')
+  await writeFile(config, 'listen: 0.0.0.0\ncredentials:\n  gateway:\n    ttl: 5m\n')
+  const { proxy } = await start(['--config', config, '--uid', 'any', '--json'])
+  await proxy.said('ready')
+  proxy.child.kill('SIGTERM')
+  expect((await proxy.ended).code).toBe(0)
+})
+
 test('says all faults of its configuration together', async () => {
   const config = join(world.home, 'broken.yaml')
   const lines = [
     'others: allow',
     'tunnel: [a b]',
     'uids: [-1]',
-    'listen: 0.0.0.0',
+    'listen: somewhere',
     'idle_timeout: 1',
     'sniff: 1',
   ]

@@ -55,7 +55,9 @@ describe('mayfly run --proxy', () => {
       url: '/v1/x?q=1',
       echo: `Bearer ${'*'.repeat(secret.length)}`,
     })
-    expect(end.stderr).toMatch(/1 request with 1 credential, 0 refused, 1 masked; dead after \d+\.\d s/)
+    expect(end.stderr).toMatch(
+      /1 request with 1 credential, 0 refused, 1 secret masked; dead after [\d.]+ m?s/,
+    )
     const report = JSON.parse(end.stderr.trim().split('\n').at(-1) ?? '')
     expect(report).toMatchObject({
       exit_code: 0,
@@ -97,6 +99,9 @@ describe('mayfly run --proxy', () => {
     const { agent, run } = await runShell(`${wrong}; read -r line`, flags)
     const end = await run.ended
     expect(end.code).toBe(143)
+    expect(end.stderr).toContain(
+      '1 request with 2 credentials, 1 refused, 1 placeholder misused, 0 secrets masked',
+    )
     expect(end.stderr).toContain('a placeholder of gateway was sent where it does not belong')
     for (const one of await recordsOf(world, agent)) expect(one.status).toBe('revoked')
     const { body } = await world.app.admin(

@@ -164,7 +164,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using strict = await open(kind, { uids: [12_345] })
     const { code } = await ask(kind, strict.tcpPort)
     expect(code).not.toBe(0)
-    expect(strict.warnings.join()).toContain('Another user')
+    expect(strict.warnings.join()).toContain('another user')
     expect(strict.lines).toEqual([])
   })
 

@@ -104,7 +104,7 @@ describe('who a client is', () => {
       env,
     })
     expect((await once(child, 'close'))[0]).toBe(1)
-    expect(proxied.warnings.join()).toContain('Another user')
+    expect(proxied.warnings.join()).toContain('another user')
   })
 
   test('a client that prefers another method is asked for the old one', async () => {

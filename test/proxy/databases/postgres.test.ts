@@ -102,7 +102,7 @@ describe('who a client is', () => {
     child.stdout.on('data', (bytes) => said.push(String(bytes)))
     await once(child, 'close')
     expect(said.join('')).toMatch(/ECONNRESET|closed/)
-    expect(proxied.warnings.join()).toContain('Another user')
+    expect(proxied.warnings.join()).toContain('another user')
     const socket = spawn('psql', ['-c', 'SELECT 1'], {
       uid: NOBODY,
       gid: NOBODY,

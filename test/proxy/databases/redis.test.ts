@@ -131,7 +131,7 @@ describe('who a client is', () => {
     child.stdout.on('data', (bytes) => (said += String(bytes)))
     await once(child, 'close')
     expect(said).not.toContain('PONG')
-    expect(proxied.warnings.join()).toContain('Another user')
+    expect(proxied.warnings.join()).toContain('another user')
   })
 })
 

@@ -27,6 +27,8 @@ export interface AwsWorld {
   /** Children with an endpoint in the configuration, and with none: that of AWS. */
   readonly own: ClientWorld
   readonly aws: ClientWorld
+  /** An endpoint of its own, for reading one bucket. */
+  readonly narrow: ClientWorld
   close(): Promise<void>
 }
 
@@ -43,20 +45,21 @@ export async function startAwsWorld(bytes?: number): Promise<AwsWorld> {
     const user = await rgw.createUser('mayfly')
     await new S3Client({ ...at, forcePathStyle: true }).send(new CreateBucketCommand({ Bucket: BUCKET }))
     const fields = await issueSession(rgw, user, new IAMClient(at))
-    const worldOf = (endpoint: string | undefined, names: readonly string[]) =>
+    const worldOf = (endpoint: string | undefined, names: readonly string[], scopes = ALL) =>
       startClientWorld(
-        [credentialOf({ ...settingsOf(rgw), endpoint }, fields)],
+        [credentialOf({ ...settingsOf(rgw), endpoint }, fields, scopes)],
         Object.fromEntries(names.map((name) => [name, rgw.tlsPort])),
         certificates satisfies Certificates,
       )
     const own = await worldOf(`https://${OWN_ENDPOINT}`, [OWN_ENDPOINT, ...hosts])
     const wide = await worldOf(undefined, [...hosts, OWN_ENDPOINT])
+    const narrow = await worldOf(`https://${OWN_ENDPOINT}`, [OWN_ENDPOINT], [`s3/${BUCKET}:read`])
     const close = async () => {
-      await Promise.all([own.close(), wide.close()])
+      await Promise.all([own.close(), wide.close(), narrow.close()])
       await rgw.stop()
       await rm(directory, { recursive: true, force: true })
     }
-    return { rgw, user, fields, own, aws: wide, close }
+    return { rgw, user, fields, own, aws: wide, narrow, close }
   } catch (error) {
     await rgw.stop()
     throw error
@@ -90,15 +93,18 @@ function settingsOf(rgw: RgwServer): Config {
   return { role_arn, region: REGION, endpoint: rgw.endpoint, local: true }
 }
 
+const ALL: readonly string[] = [`s3/${BUCKET}:write`, '*']
+
 /** The rules are those of the kind. */
 function credentialOf(
   { endpoint, ...settings }: Omit<Config, 'endpoint'> & { readonly endpoint: string | undefined },
   fields: Readonly<Record<string, string>>,
+  scopes: readonly string[],
 ): Credential {
   const config: Config = { ...settings, ...(endpoint === undefined ? {} : { endpoint }), local: false }
   return {
     ...{ name: 'cloud', type: 'aws', fields },
-    uses: usesOf(config, [`s3/${BUCKET}:write`, '*']),
+    uses: usesOf(config, scopes),
     env: ({ fields: given = {} }) => ({
       AWS_ACCESS_KEY_ID: String(given['access_key_id']),
       AWS_SECRET_ACCESS_KEY: String(given['secret_access_key']),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { reset } from '../../sockets.ts'
 import { pairsOf } from '../flat.ts'
-import { reset } from '../sockets.ts'
 import type { Inbound } from './inbound.ts'
 
 export function readHttp1(request: IncomingMessage, response: ServerResponse): Inbound {

@@ -1,6 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { readHttp2 } from '../../rules/http2.ts'
 import { pairsOf, toFields } from '../flat.ts'
+import { endOnlyWhole } from '../whole-stream.ts'
 import type { Inbound } from './inbound.ts'
 
 /** Null: the request is malformed. `raw`: names and values in turn, with pseudo-headers. */
@@ -10,6 +11,8 @@ export function readStream(stream: ServerHttp2Stream, flags: number, raw: readon
   let received: readonly string[] = []
   let sent: readonly string[] = []
   let isComplete = false
+  const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
+  if (hasBody) endOnlyWhole(stream)
   stream.on('error', () => undefined)
   stream.on('trailers', (_headers, _flags, ...more: unknown[]) => {
     received = (more[0] as string[] | undefined) ?? []
@@ -21,7 +24,7 @@ export function readStream(stream: ServerHttp2Stream, flags: number, raw: readon
   return {
     ...{ method: request.method, target: request.target, headers: request.headers, body: stream },
     http2: { authority: request.authority },
-    hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
+    hasBody,
     expectsContinue: request.headers.some(([name]) => name === 'expect'),
     get isAnswered() {
       return stream.headersSent

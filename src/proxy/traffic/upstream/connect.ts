@@ -1,14 +1,10 @@
 import { isIP, connect as openTcp, type Socket } from 'node:net'
 import { setImmediate as afterHandshake } from 'node:timers/promises'
-import {
-  connect as connectTls,
-  createSecureContext,
-  getCACertificates,
-  type SecureContext,
-  type TLSSocket,
-} from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { onlyListeners } from '../../../egress/listener.ts'
+import { ignoreErrors, rememberUnder, reset } from '../../sockets.ts'
+import type { Trust } from '../../trust.ts'
 import { Failure } from '../failure.ts'
-import { ignoreErrors, rememberUnder, reset } from '../sockets.ts'
 import { bareHost, type Destination } from './reach.ts'
 
 export interface Connected {
@@ -40,10 +36,21 @@ export async function connectUpstream(
   how.onSocket(raw)
   const socket = to.scheme === 'http' ? raw : openTls(raw, to, how)
   await ready(socket, to.scheme === 'http' ? 'connect' : 'secureConnect', how.timeoutMs)
+  if (to.scheme === 'http') await requireListener(raw, to)
   // Node says so from within OpenSSL: to destroy the socket there is a use of freed memory.
   if (to.scheme === 'https') await afterHandshake()
   const isHttp2 = to.scheme === 'https' && (socket as TLSSocket).alpnProtocol === 'h2'
   return { socket, protocol: isHttp2 ? 'h2' : 'http/1.1' }
+}
+
+/** Without TLS nothing proves who got the port: another account may have taken it. */
+async function requireListener(raw: Socket, { accounts }: Destination): Promise<void> {
+  try {
+    await onlyListeners(accounts)(raw)
+  } catch (cause) {
+    reset(raw)
+    throw new Failure('foreign_listener', { cause })
+  }
 }
 
 function openTls(raw: Socket, to: Destination, { alpn, trust }: HowToConnect): TLSSocket {
@@ -84,22 +91,4 @@ function ready(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: nu
     socket.on('error', onError)
     socket.once('close', onClose)
   })
-}
-
-/** What to trust: these authorities, or the system's. */
-export type Trust = (ca: string | undefined) => SecureContext
-
-/** A context takes milliseconds to make: one for each set of authorities. A run has as many as uses. */
-export function createTrust(): Trust {
-  const contexts = new Map<string | undefined, SecureContext>()
-  return (ca) => {
-    const context = contexts.get(ca) ?? createSecureContext({ ca: ca ?? systemAuthorities() })
-    contexts.set(ca, context)
-    return context
-  }
-}
-
-/** Those of Node, of `NODE_EXTRA_CA_CERTS`, and of the operating system, where a company puts its own. */
-function systemAuthorities(): string[] {
-  return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])]
 }

@@ -1,7 +1,7 @@
 import { type Agent, type IncomingMessage, request } from 'node:http'
+import { reset } from '../../sockets.ts'
 import { Failure, failureOf } from '../failure.ts'
 import { pairsOf } from '../flat.ts'
-import { reset } from '../sockets.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 
 export const MAX_HEADER_BYTES = 64 * 1024

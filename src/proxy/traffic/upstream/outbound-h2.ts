@@ -6,6 +6,7 @@ import {
 } from 'node:http2'
 import { Failure } from '../failure.ts'
 import { toFields } from '../flat.ts'
+import { endOnlyWhole } from '../whole-stream.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import type { Taken } from './sessions.ts'
 
@@ -21,6 +22,7 @@ export function sendByHttp2(
     { ':method': of.method, ':path': of.target, ':scheme': of.scheme, ':authority': authority, ...fields },
     { endStream: !of.hasBody, waitForTrailers: promised && of.hasBody },
   )
+  endOnlyWhole(stream)
   stream.once('close', release)
   let trailers: OutgoingHttpHeaders = {}
   stream.on('wantTrailers', () => stream.sendTrailers(trailers))

@@ -2,10 +2,11 @@ import { Agent, type ClientRequest } from 'node:http'
 import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { reset } from '../../sockets.ts'
+import { createTrust } from '../../trust.ts'
 import { failureOf } from '../failure.ts'
 import type { TrafficParts } from '../parts.ts'
-import { reset } from '../sockets.ts'
-import { type Connected, connectUpstream, createTrust } from './connect.ts'
+import { type Connected, connectUpstream } from './connect.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import { sendByHttp1 } from './outbound-h1.ts'
 import { sendByHttp2 } from './outbound-h2.ts'
@@ -16,7 +17,10 @@ import { createSessions, type Sessions, startSession } from './sessions.ts'
 export type Owner = string | null
 
 export interface Pools {
-  /** Sends it, over HTTP/2 where `http2` and the upstream has it. Throws `Failure` before anything was sent. */
+  /**
+   * Sends it, over HTTP/2 where `http2` and the upstream has it. An open connection is used again; its address was checked when it was
+   * made. Throws `Failure` before anything was sent.
+   */
   send(
     to: Destination,
     owner: Owner,
@@ -33,7 +37,6 @@ export interface Pools {
 
 interface Whose {
   readonly to: Destination
-  readonly address: string
   readonly owner: Owner
 }
 
@@ -57,14 +60,12 @@ type PoolParts = Pick<TrafficParts, 'resolver' | 'isLocal' | 'ownServer' | 'cuts
 
 export function createPools(parts: PoolParts): Pools {
   const reach = createReach(parts)
-  const dialer = createDialer(parts)
+  const dialer = createDialer(parts, reach)
   const pools = createPoolTable(dialer.dial)
 
   return {
     async send(to, owner, http2, request, on) {
-      const address = await reach(to)
-      const whose = { to, address, owner }
-      const pool = pools.poolOf(whose)
+      const pool = pools.poolOf({ to, owner })
       const over2 = http2 && to.scheme === 'https' && !pool.isHttp1
       const taken = over2 ? await pool.sessions.take() : undefined
       try {
@@ -80,7 +81,7 @@ export function createPools(parts: PoolParts): Pools {
       await reach(to)
     },
     async open(to, owner) {
-      return (await dialer.dial({ to, address: await reach(to), owner }, ['http/1.1'])).socket
+      return (await dialer.dial({ to, owner }, ['http/1.1'])).socket
     },
     close() {
       dialer.close()
@@ -91,12 +92,15 @@ export function createPools(parts: PoolParts): Pools {
 
 type Dial = (whose: Whose, alpn: readonly string[]) => Promise<Connected>
 
-/** Every connection is ended with its credential. */
-function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } {
+/** Connects to an address that was checked now. Every connection is ended with its credential. */
+function createDialer(
+  parts: PoolParts,
+  reach: ReturnType<typeof createReach>,
+): { readonly dial: Dial; close(): void } {
   const open = new Set<Socket>()
   const trust = createTrust()
   return {
-    dial({ to, address, owner }, alpn) {
+    async dial({ to, owner }, alpn) {
       const onSocket = (raw: Socket) => {
         open.add(raw)
         const untrack = owner === null ? undefined : parts.cuts.track(owner, () => reset(raw))
@@ -105,7 +109,7 @@ function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } 
           untrack?.()
         })
       }
-      return connectUpstream(to, address, {
+      return connectUpstream(to, await reach(to), {
         alpn,
         timeoutMs: CONNECT_MS,
         ...{ onSocket, trust, connect: parts.connect },
@@ -119,6 +123,13 @@ function createDialer(parts: PoolParts): { readonly dial: Dial; close(): void } 
 
 function createPoolTable(dial: Dial) {
   const pools = new Map<string, Pool>()
+  /** A number for each set of authorities, so that no key is as long as they are. */
+  const numbers = new Map<string | undefined, number>()
+  const trusted = (ca: string | undefined): number => {
+    const number = numbers.get(ca) ?? numbers.size
+    numbers.set(ca, number)
+    return number
+  }
 
   /** Dials for this pool, which is forgotten when its last connection has closed. */
   async function dialFor(pool: Pool, whose: Whose, alpn: readonly string[]): Promise<Connected> {
@@ -138,8 +149,8 @@ function createPoolTable(dial: Dial) {
   }
 
   function poolOf(whose: Whose): Pool {
-    const { to, address, owner } = whose
-    const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${address}|${to.ca ?? ''}`
+    const { to, owner } = whose
+    const key = `${owner}|${to.is}|${to.scheme}|${to.host}|${to.port}|${trusted(to.ca)}|${to.accounts ?? ''}`
     const known = pools.get(key)
     if (known !== undefined) return known
     const agent = pooling(async () => spareOf(pool) ?? (await dialFor(pool, whose, ['http/1.1'])).socket)

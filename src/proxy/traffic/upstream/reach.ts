@@ -15,6 +15,8 @@ export interface Destination {
   readonly port: number
   /** PEM of the authorities to trust instead of the system's. */
   readonly ca?: string | undefined
+  /** Who may listen on a loopback address without TLS. */
+  readonly accounts?: readonly string[] | undefined
   /** Of a backend; `other` where no credential of the run is for it. */
   readonly is: 'local' | 'backend' | 'other'
 }

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, connect } from 'node:http2'
 import type { Socket } from 'node:net'
+import { ignoreErrors } from '../../sockets.ts'
 import { Failure } from '../failure.ts'
-import { ignoreErrors } from '../sockets.ts'
 import type { Destination } from './reach.ts'
 
 /** A session, with room for a stream that is counted until `release` is called. */

@@ -1,6 +1,7 @@
 /**
  * What a proxy needs (ADR 0070): the rules of use of a backend, and what proxies tell of the requests of runs, a row for each
  * batch. Small columns come before the lines, so that SQLite reads past long rows without their text. Compared as in 0001.
+ * Receivers of notifications are told of misused placeholders, too.
  */
 const TABLES = [
   `CREATE TABLE run_requests (
@@ -34,5 +35,10 @@ export function statements(dialect: 'sqlite' | 'postgres'): string[] {
     'CREATE UNIQUE INDEX run_requests_batch ON run_requests (run_id, batch)',
     'CREATE INDEX run_requests_refused ON run_requests (run_id, id) WHERE refused > 0',
     `ALTER TABLE backends ADD COLUMN uses ${text}`,
+    'DROP INDEX audit_notable',
+    `CREATE INDEX audit_notable ON audit (id) WHERE ${NOTABLE}`,
   ]
 }
+
+const NOTABLE =
+  "action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped', 'placeholder.misused')"

@@ -5,7 +5,7 @@ import type { AuditRow } from '../../schema/rows.ts'
 import { codecs } from '../codecs.ts'
 
 /** The text must equal the condition of the partial index, which is not used otherwise. */
-const NOTABLE = sql<SqlBool>`action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped')`
+const NOTABLE = sql<SqlBool>`action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped', 'placeholder.misused')`
 
 /** The entries after `position` that receivers of notifications may be told of, oldest first (`horizon.ts`). */
 export async function readNotable(

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { resetConnection } from '../../egress/reset-connection.ts'
+import { resetConnection } from '../egress/reset-connection.ts'
 
 /** The TCP connection under a TLS socket that was made by us. */
 const under = new WeakMap<TLSSocket, Socket>()
@@ -15,11 +15,13 @@ export function rawOf(socket: Socket): Socket {
   return (socket instanceof TLSSocket ? under.get(socket) : undefined) ?? socket
 }
 
-/** Ends it with RST: nobody takes what arrived before for complete. */
+/** Ends it at once, with RST where it is TCP: nobody takes what arrived before for complete. */
 export function reset(socket: Socket): void {
   // First the connection itself: TLS would say goodbye, and the kernel end it in peace.
   const raw = rawOf(socket)
-  resetConnection(raw, over.get(raw) ?? socket)
+  // A Unix socket has no address, and cannot be reset.
+  if (raw.remoteAddress === undefined) raw.destroy()
+  else resetConnection(raw, over.get(raw) ?? socket)
   socket.destroy()
 }
 

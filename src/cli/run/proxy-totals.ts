@@ -1,0 +1,15 @@
+import type { RunningProxy } from '../../proxy/start-proxy.ts'
+
+/** What a proxy did, in one line. `refused` counts what was misused, too. */
+export function describeTotals(totals: ReturnType<RunningProxy['totals']>, credentials: number): string {
+  const { requests, refused, misused, redacted, lost } = totals
+  return [
+    `${count(requests, 'request')} with ${count(credentials, 'credential')}`,
+    `${refused} refused`,
+    ...(misused === 0 ? [] : [`${count(misused, 'placeholder')} misused`]),
+    `${count(redacted, 'secret')} masked`,
+    ...(lost === 0 ? [] : [`${lost} not recorded`]),
+  ].join(', ')
+}
+
+export const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`

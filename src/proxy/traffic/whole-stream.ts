@@ -1,0 +1,21 @@
+import type { Http2Stream } from 'node:http2'
+
+/**
+ * Node ends a stream that the other side reset without an error as it ends a complete one (RFC 9113 §8.1 permits such a reset
+ * only behind END_STREAM). This one closes without an end then. For a stream whose end has not come yet.
+ */
+export function endOnlyWhole(stream: Http2Stream): void {
+  const push = stream.push.bind(stream)
+  let isWhole = false
+  stream.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (chunk === null && !isWhole) {
+      // The end of what was sent comes before the stream is closed.
+      if (stream.closed) {
+        process.nextTick(() => stream.destroy())
+        return false
+      }
+      isWhole = true
+    }
+    return push(chunk, encoding)
+  }
+}
