@@ -55,7 +55,8 @@ const HELD = () =>
 describe('after refused requests', { timeout: 120_000 }, () => {
   test('a proxy with nothing to do does nothing', async () => {
     const { run, proxy } = await start(`${TWICE()}exec cat`)
-    expect(await busyShare(proxy)).toBeLessThan(0.05)
+    // Heartbeats take some percent of a slow machine; a socket that is left open without a word takes all of it.
+    expect(await busyShare(proxy)).toBeLessThan(0.2)
     run.child.stdin?.end()
     expect(await run.ended).toMatchObject({ code: 0 })
     await gone(proxy)
