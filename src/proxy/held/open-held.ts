@@ -68,17 +68,18 @@ export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
     }
     return { ...one, issue }
   })
+  const states = compareStates(holdings, life.onEnded)
   try {
-    const states = compareStates(holdings, life.onEnded)
     await followRun({ ...states, runs: client.runs, id: run.id, sign, clocks }, signal)
     holdings.push(...(await allOf(asked.map((one) => hold(options, life, one)))))
+    states.compareAgain()
   } catch (error) {
     life.close()
     throw error
   }
   for (const [index, holding] of holdings.entries()) {
     const one = asked[index]
-    if (one !== undefined) keep(holding, one.issue, life, options.log)
+    if (one !== undefined) keep(holding, one.issue, { ...life, ...states }, options.log)
   }
   return { held: holdings, cuts, beaten: sign.beaten, endAll, close: life.close }
 }
@@ -132,7 +133,12 @@ async function hold(
   return createHolding({ ...life, ...ends, name, type, first, placeholders })
 }
 
-function keep(holding: Holding, issue: () => Promise<Issued>, { ends, signal }: Life, log: ProxyLog): void {
+function keep(
+  holding: Holding,
+  issue: () => Promise<Issued>,
+  { ends, signal, compareAgain }: Life & Pick<States, 'compareAgain'>,
+  log: ProxyLog,
+): void {
   ends.confirm(holding, holding.first.live.credentialId)
   const renewing = keepRenewed(
     holding,
@@ -143,6 +149,7 @@ function keep(holding: Holding, issue: () => Promise<Issued>, { ends, signal }: 
       discard: ({ live }) => ends.revoke(live.credentialId),
       onRenewed: (next) => {
         holding.renew(next)
+        compareAgain()
         ends.confirm(holding, next.live.credentialId)
       },
     },
@@ -152,10 +159,14 @@ function keep(holding: Holding, issue: () => Promise<Issued>, { ends, signal }: 
   renewing.catch(() => {})
 }
 
+type States = ReturnType<typeof compareStates>
+
 /** What the server says over the events of the run, for all that is held. */
 function compareStates(holdings: readonly Holding[], onEnded: (reason: Run['reason']) => void) {
   let living: ReadonlySet<string> = new Set()
+  let last = 0
   const compare = (at: number) => {
+    last = at
     for (const holding of holdings) holding.compare(living, at)
   }
   return {
@@ -165,6 +176,8 @@ function compareStates(holdings: readonly Holding[], onEnded: (reason: Run['reas
       else compare(Date.parse(at))
     },
     onAlive: compare,
+    /** A state may show a credential before the answer to its issue is here: it counts as seen, so that its end is told at once. */
+    compareAgain: () => compare(last),
     onGone: () => onEnded(null),
   }
 }
