@@ -6,6 +6,7 @@ import { endianness } from 'node:os'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Ends } from '../domain/network/socket-table.ts'
 import { createPeerUids } from './peer-uid.ts'
+import { sharedReads } from './system-files.ts'
 
 const NOBODY = 65_534
 const linux = process.platform === 'linux'
@@ -130,11 +131,12 @@ describe('createPeerUids', () => {
     'shares a reading that began after all have asked, and no other',
     async () => {
       const asked: PromiseWithResolvers<string>[] = []
-      const peerUid = createPeerUids(() => {
+      const read = sharedReads(() => {
         const reading = Promise.withResolvers<string>()
         asked.push(reading)
         return reading.promise
       })
+      const peerUid = createPeerUids(read)
       const first = peerUid(of(50_001))
       const others = [50_002, 50_003, 50_004].map((port) => peerUid(of(port)))
       expect(asked).toHaveLength(1)
@@ -150,7 +152,7 @@ describe('createPeerUids', () => {
 
   it.runIf(endianness() === 'LE')('reads again after a reading that failed', async () => {
     const answers = [Promise.reject(new Error('EMFILE')), Promise.resolve(rowOf(of(50_002)))]
-    const peerUid = createPeerUids(() => answers.shift() ?? Promise.resolve(''))
+    const peerUid = createPeerUids(sharedReads(() => answers.shift() ?? Promise.resolve('')))
     const first = peerUid(of(50_001))
     const second = peerUid(of(50_002))
     await expect(first).rejects.toThrow('EMFILE')

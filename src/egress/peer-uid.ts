@@ -1,6 +1,6 @@
 import { findPeerUid, type ReadTable } from '../domain/network/socket-owner.ts'
 import type { Ends } from '../domain/network/socket-table.ts'
-import { ownUnmappedUid, readText, sharedReads } from './system-files.ts'
+import { ownUnmappedUid, readTogether } from './system-files.ts'
 
 /** On a busy machine two are not enough. */
 const MOST_TRIES = 5
@@ -10,14 +10,13 @@ const MOST_TRIES = 5
  * answer is not certain, or the user has no number in our user namespace. Linux only.
  */
 export function createPeerUids(
-  read: ReadTable = readText,
+  read: ReadTable = readTogether,
 ): (socket: Ends) => number | Promise<number | undefined> {
   const unmapped = ownUnmappedUid()
-  const shared = sharedReads(read)
   // The uid of a socket is that of its creator and never changes, and a look-up takes longer the more sockets there are.
   const known = new WeakMap<Ends, number>()
   const find = async (socket: Ends) => {
-    const uid = await findPeerUid(socket, shared, MOST_TRIES)
+    const uid = await findPeerUid(socket, read, MOST_TRIES)
     if (uid === undefined || uid === unmapped) return undefined
     known.set(socket, uid)
     return uid

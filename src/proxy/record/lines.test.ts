@@ -59,6 +59,6 @@ test('a batch is as long as its bytes and the server allow', () => {
   const lines = Array.from({ length: 500 }, () => lineOnWire({ ...LINE, path: `/${'"'.repeat(400)}` }))
   const { batch: first, rest } = takeBatch(lines)
   expect(first.length + rest.length).toBe(500)
-  expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThan(65_000)
+  expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThan(60_000)
   expect(takeBatch(Array.from({ length: 500 }, () => lineOnWire(LINE))).batch.length).toBeLessThanOrEqual(200)
 })

@@ -48,7 +48,7 @@ const NOT_FORWARDED = new Set([
   ...['connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade', 'http2-settings', 'host'],
   ...['sec-websocket-extensions', 'forwarded', 'x-real-ip', 'x-host', 'true-client-ip', 'x-client-ip', 'via'],
 ])
-const NOT_FORWARDED_PREFIXES = ['proxy-', 'x-mayfly-', 'x-forwarded-']
+const NOT_FORWARDED_PREFIXES = /^(?:proxy-|x-mayfly-|x-forwarded-)/
 
 /** Some servers read `_` as `-`. */
 const likeHeader = (name: string) => (name.includes('_') ? name.replaceAll('_', '-') : name)
@@ -163,16 +163,13 @@ export interface Forwarding {
 export function forwardedHeaders(asked: Asked, read: Read, forwarding: Forwarding): Header[] {
   const { host, masked, values, contentLength } = forwarding
   const sent: Header[] = [['Host', host]]
-  let index = 0
-  for (const header of asked.headers) {
+  for (const [index, header] of asked.headers.entries()) {
     const name = read.names[index] ?? ''
-    const value = values?.get(index)
-    index += 1
     if (name === 'te' && header[1] === 'trailers' && asked.http2 !== undefined) sent.push(header)
-    if (NOT_FORWARDED.has(name) || read.dropped.has(name)) continue
-    if (NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
+    if (NOT_FORWARDED.has(name) || read.dropped.has(name) || NOT_FORWARDED_PREFIXES.test(name)) continue
     if (name === 'accept-encoding' && masked) continue
     if (name === 'content-length' && contentLength !== undefined) continue
+    const value = values?.get(index)
     sent.push(value === undefined ? header : [header[0], value])
   }
   if (masked) sent.push(['Accept-Encoding', 'identity'])

@@ -25,11 +25,8 @@ export function isOnlyIn(
   ranges: readonly Range[],
 ): boolean {
   let rest = `${replaceRanges(originForm(target), ranges, () => '\n')}\n${asked.http2?.authority}\n`
-  let index = 0
-  for (const [name, value] of asked.headers) {
+  for (const [index, [name, value]] of asked.headers.entries())
     rest += `${name}: ${headers.get(index) ?? value}\n`
-    index += 1
-  }
   return search.inText(rest).length === 0
 }
 
