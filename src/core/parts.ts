@@ -17,7 +17,7 @@ import type { Actor, AgentCaller, Caller, LocalCaller } from './caller.ts'
 /** The content of an audit entry; who did it, from where and when is added when it is recorded. */
 export interface Entry {
   action: Action
-  /** Epoch ms. Given where several entries of one change are to have one time. Default: now. */
+  /** Epoch ms. Set it where several entries of one change must share one time. Default: now. */
   at?: number
   outcome?: AuditOutcome
   /** The agent it is about; null: none. Default: the caller's own. */

@@ -52,7 +52,7 @@ export function createListenerCheck(
   }
 }
 
-/** Of an upstream of which is known who may run it, besides root and ourselves. */
+/** A check for an upstream that only these accounts may run, besides root and ourselves. */
 export function onlyListeners(accounts: readonly string[] = []): (socket: Socket) => Promise<void> {
   return createListenerCheck({ serviceAccounts: accounts, localUser: '', log: { warn() {} } })
 }

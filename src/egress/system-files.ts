@@ -22,8 +22,8 @@ function readNow(path: string): string {
 }
 
 /**
- * Everybody who asks while a table is read gets the next reading: the kernel takes some ten milliseconds of CPU for one, and clients
- * open connections by the dozen. No reading serves who asked after it began, as it may lack his connection.
+ * Callers who ask while a table is being read share the next reading. A reading costs the kernel some ten milliseconds of CPU, and
+ * clients open connections by the dozen. One that began before a caller asked does not serve it, as its connection may be missing.
  */
 export function sharedReads(read: ReadTable): ReadTable {
   const last = new Map<string, Reading>()
@@ -60,5 +60,5 @@ interface Reading {
   over: Promise<void>
 }
 
-/** For all connections of this process that ask who is at the other end. */
+/** Whoever in this process asks who is at the other end of a connection shares these readings. */
 export const readTogether = sharedReads(readText)

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 
 /** Lets a source flow, unless its target is full or the others have their turn. */
 export interface Flow {
-  /** So much went on. `isFull`: and the target wants no more until it says so. */
+  /** These bytes were passed on. `isFull`: the target wants no more until it drains. */
   passed(bytes: number, isFull: boolean): void
   drained(): void
   /** The source is somebody else's from now on. */
@@ -10,7 +10,7 @@ export interface Flow {
 }
 
 /**
- * What all sources together pass on in one turn of the event loop, before each that still has something waits for the next turn.
+ * The bytes that all sources together pass on in one turn of the event loop. Then each source that has more waits for the next turn.
  * Node alone reads up to 2 MB from each socket: beside some thirty busy ones, a new connection waits for half a second.
  */
 const TURN_BYTES = 512 * 1024

@@ -176,7 +176,7 @@ function compareStates(holdings: readonly Holding[], onEnded: (reason: Run['reas
       else compare(Date.parse(at))
     },
     onAlive: compare,
-    /** A state may show a credential before the answer to its issue is here: it counts as seen, so that its end is told at once. */
+    /** A state may show a credential before the answer to its issue arrives. It then counts as seen, so that its end takes effect at once. */
     compareAgain: () => compare(last),
     onGone: () => onEnded(null),
   }

@@ -19,7 +19,7 @@ export class Failure extends Error {
   }
 }
 
-/** Whether the address is why: no byte has left, whatever was prepared. */
+/** Whether the request failed because of its address: no byte of it has left, whatever was prepared. */
 export function isOfAddress({ reason }: Failure): boolean {
   return reason === 'own_server' || reason === 'address_not_allowed'
 }

@@ -2,7 +2,7 @@ import type { Http2Stream } from 'node:http2'
 
 /**
  * Node ends a stream that the other side reset without an error as it ends a complete one (RFC 9113 §8.1 permits such a reset
- * only behind END_STREAM). This one closes without an end then. For a stream whose end has not come yet.
+ * only behind END_STREAM). This makes it close without an end instead. Call it before the end of the stream can have come.
  */
 export function endOnlyWhole(stream: Http2Stream): void {
   const push = stream.push.bind(stream)
