@@ -37,7 +37,7 @@ export interface Core {
   readonly store: Store
   readonly sealer: Sealer
   readonly hasher: Hasher
-  readonly ids: { body(): string; id(kind: IdKind): string }
+  readonly ids: { body(at?: number): string; id(kind: IdKind): string }
   readonly issuerKeys: IssuerKeys
   readonly backends: Registry
   readonly plugins: PluginHost

@@ -2,8 +2,8 @@ import { randomFillSync } from 'node:crypto'
 import { encodeTail, encodeTime, ID_PREFIX, type IdKind } from '../domain/ids.ts'
 
 export interface IdSource {
-  /** 26 characters, greater than all earlier ones from this source. */
-  body(): string
+  /** 26 characters, greater than all earlier ones from this source. `at`: epoch ms, where the caller has read the clock already. */
+  body(at?: number): string
   /** A body with the prefix of its kind. */
   id(kind: IdKind): string
 }
@@ -35,12 +35,12 @@ export function createIdSource(now: () => number): IdSource {
     used += 2
   }
 
-  const body = (): string => {
+  const body = (at = now()): string => {
     if (used + ID_BYTES > POOL_BYTES) {
       randomFillSync(pool)
       used = 0
     }
-    const clock = Math.min(Math.floor(now()), MAX_TIME)
+    const clock = Math.min(Math.floor(at), MAX_TIME)
     if (clock > ms) enter(clock)
     else if (counter < MAX_COUNTER) counter += 1
     else enter(ms + 1)

@@ -13,10 +13,12 @@ export function audit(
   const { caller } = actor
   const own = caller?.kind === 'agent' ? { id: caller.agentId, name: caller.agentName } : null
   const agent = entry.agent === undefined ? own : entry.agent
+  // The id is of the same ms: `since` and `until` look at ids, and people copy the time into them.
+  const at = entry.at ?? core.store.now()
   return core.store.audit.record({
     ...traceOf(actor),
-    id: core.ids.body(),
-    at: entry.at ?? core.store.now(),
+    id: core.ids.body(at),
+    at,
     action: entry.action,
     outcome: entry.outcome ?? 'ok',
     agentId: agent?.id ?? null,

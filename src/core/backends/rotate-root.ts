@@ -202,8 +202,8 @@ async function makeConfiguration(
         ...change(before, after),
         core.store.audit.record({
           ...record.by,
-          id: core.ids.body(),
-          at: core.store.now(),
+          id: core.ids.body(now),
+          at: now,
           action: 'backend.root_rotated',
           outcome: 'ok',
           backend: before.name,

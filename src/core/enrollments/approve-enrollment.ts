@@ -156,11 +156,12 @@ async function approveAgent(core: Core, approval: Approval): Promise<Enrollment>
     ...(audiences.length === 0 ? {} : { audiences }),
     replaces: present?.id,
   }
-  const at = decision.decidedAt
+  const replaced = present === undefined ? [] : await endSteps(core, actor, present, 'deleted')
+  const at = core.store.now()
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(actor),
-    ...(present === undefined ? [] : await endSteps(core, actor, present, 'deleted')),
+    ...replaced,
     ...made.steps,
     approvedEntry(core, approval, { agent, at }, details),
     audit(core, actor, { action: 'agent.created', at, agent, scopes, details }),
@@ -188,7 +189,7 @@ async function approveGrant(core: Core, approval: Approval, agentId: string): Pr
   }
   const agent = { id: agentId, name }
   const details = { enrollment_id: id, expires_at: grant.expiresAt }
-  const at = decision.decidedAt
+  const at = core.store.now()
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(actor),
