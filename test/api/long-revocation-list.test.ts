@@ -10,8 +10,8 @@ import { DIALECTS } from '../support/store.ts'
 const COUNT = LONG ? 300_000 : 150_000
 /** What may pass before `/health` is answered. */
 const HOLD_MS = 500
-/** CPU time of ten lists, which were 6 to 12 s when each was made in one piece. */
-const LISTS_MS = LONG ? 10_000 : 4_000
+/** How many times the CPU time of one list ten may take: 1.5 where they share their making, 10 where each is made anew. */
+const LISTS = 5
 
 describe.each(LONG ? DIALECTS : (['sqlite'] as const))('%s', (dialect) => {
   let app: TestApp
@@ -38,14 +38,17 @@ describe.each(LONG ? DIALECTS : (['sqlite'] as const))('%s', (dialect) => {
   it.each(['ssh', 'x509'])(
     'holds nobody up for long with very many revoked serials, however many ask for the list of %s',
     async (backend) => {
-      // Once before, so that the code is compiled.
-      await fetchList(backend)
+      let oneMs = 0
+      for (let n = 0; n < 2; n += 1) {
+        oneMs = Math.max(oneMs, await cpuMsOf(() => fetchList(backend)))
+        // Past the time for which a list is kept.
+        app.advance(30_000)
+      }
       const replies: Promise<{ status: number; size: number }>[] = []
       let most = 0
       const cpuMs = await cpuMsOf(async () => {
         most = await longestTurnMs(async () => {
           for (let n = 0; n < 10; n += 1) {
-            // Past the time for which a list is kept.
             app.advance(30_000)
             replies.push(fetchList(backend))
             await fetch(`${app.url}/health`)
@@ -56,7 +59,7 @@ describe.each(LONG ? DIALECTS : (['sqlite'] as const))('%s', (dialect) => {
       const sizes = (await Promise.all(replies)).map(({ status, size }) => [status, size > COUNT * 8])
       expect(sizes).toEqual(replies.map(() => [200, true]))
       expect(most).toBeLessThan(HOLD_MS)
-      expect(cpuMs).toBeLessThan(LISTS_MS)
+      expect(cpuMs).toBeLessThan(LISTS * oneMs)
     },
   )
 })
