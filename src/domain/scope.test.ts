@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMsOf } from '../../test/support/cpu-time.ts'
 import { scope, segment } from '../../test/support/scopes.ts'
 import {
   covers,
@@ -71,11 +72,12 @@ describe('grammar', () => {
     expect(() => requireScopes(Array(MAX_SCOPES + 1).fill('a'), 'scope')).toThrow(/"scope"/)
     expect(isScope('x'.repeat(MAX_SCOPE_LENGTH))).toBe(true)
   })
-  test('a long hostile text is refused at once', () => {
-    const started = performance.now()
-    expect(isScope(`${'a:'.repeat(5_000_000)}!`)).toBe(false)
-    expect(isScope(`${'a'.repeat(255)}!`)).toBe(false)
-    expect(performance.now() - started).toBeLessThan(200)
+  test('a long hostile text is refused at once', async () => {
+    const spent = await cpuMsOf(() => {
+      expect(isScope(`${'a:'.repeat(5_000_000)}!`)).toBe(false)
+      expect(isScope(`${'a'.repeat(255)}!`)).toBe(false)
+    })
+    expect(spent).toBeLessThan(200)
   })
 })
 

@@ -120,7 +120,7 @@ describe.runIf(process.platform === 'linux')('compared with getaddrinfo', () => 
     const host = `127.${process.pid % 200}.53.${1 + (process.pid % 250)}`
     try {
       const files = {
-        'resolv.conf': `nameserver ${host}\nsearch a.test b.test\noptions ndots:2 timeout:1 attempts:1\n`,
+        'resolv.conf': `nameserver ${host}\nsearch a.test b.test\noptions ndots:2 timeout:5 attempts:1\n`,
         hosts: '127.0.0.1 localhost\n::1 localhost\n10.0.0.8 Listed.test alias\n',
         'nsswitch.conf': 'hosts: files dns\n',
       }

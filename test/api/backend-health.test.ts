@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort, startApp, type TestApp } from '../support/app.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 import { copyBackend } from '../support/many-backends.ts'
 
 let app: TestApp
@@ -130,9 +131,11 @@ describe('a thousand backends, forty of them down', () => {
       expect([body.status, body.backends.up, body.backends.down.length]).toEqual(['ready', 960, 40])
       expect((await many.as(undefined).get('/readyz')).body).not.toHaveProperty('backends')
 
-      const begun = performance.now()
-      const { text } = await many.admin('GET', '/metrics')
-      expect(performance.now() - begun).toBeLessThan(2_000)
+      let text = ''
+      const spent = await cpuMsOf(async () => {
+        text = (await many.admin('GET', '/metrics')).text
+      })
+      expect(spent).toBeLessThan(2_000)
       expect(text.match(/^mayfly_backend_up\{.*\} 1$/gm)).toHaveLength(960)
       expect(text.match(/^mayfly_backend_up\{.*\} 0$/gm)).toHaveLength(40)
       expect(text.match(/^mayfly_backend_down\{backend="down-\d+",reason="refused"\} 1$/gm)).toHaveLength(40)

@@ -4,8 +4,11 @@ import { eventually, type NewAgent, startApp, type TestApp } from '../support/ap
 import { openEvents } from '../support/event-stream.ts'
 import { newPerson, SAME_ORIGIN } from '../support/person.ts'
 
-/** A stream ends within a second of what its caller was admitted by; the rest is for a busy machine. */
-const SOON_MS = 2_000
+/**
+ * A stream ends within a second of what its caller was admitted by; the rest is for a busy machine. One whose caller is looked
+ * at only when there is something to say would end after twelve.
+ */
+const SOON_MS = 8_000
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

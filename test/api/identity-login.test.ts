@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { startApp, type TestApp } from '../support/app.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually, startApp, type TestApp } from '../support/app.ts'
 import {
   bear,
   entry,
@@ -173,7 +173,7 @@ describe.each(['sqlite', 'postgres'] as const)('keyless login on %s', (dialect) 
     })
     for (const reply of replies) expect(reply.body).toEqual(first?.body)
     // Denials are written beside the replies.
-    const entries = await vi.waitFor(async () => {
+    const entries = await eventually(async () => {
       const written = await audit('action=token.refused')
       const reasons = written.map(({ details }) => details?.['reason'])
       for (const [reason] of refusals) expect(reasons).toContain(reason)
@@ -210,7 +210,7 @@ describe.each(['sqlite', 'postgres'] as const)('keyless login on %s', (dialect) 
     expect((await exchange(app, workload(app, { run_id: id }))).status).toBe(200)
     const other = await exchange(app, workload(app, { run_id: id.toLowerCase() }))
     expect(other.body.error).toBe('invalid_grant')
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const [refused] = await audit('action=token.refused')
       expect(refused?.details).toMatchObject({ reason: 'name_taken', entries: ['runs'] })
     })
@@ -292,7 +292,7 @@ test('while the keys of an issuer cannot be had, the answer is to come back', as
   const reply = await exchange(app, workload(app))
   expect([reply.status, reply.body.error]).toEqual([503, 'temporarily_unavailable'])
   expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { body } = await app.local.get('/v1/admin/audit?action=token.refused')
     expect(body[0].details).toMatchObject({ code: 'temporarily_unavailable', reason: 'keys_unavailable' })
   })

@@ -130,12 +130,19 @@ describe.each(DIALECTS)('the events of a run on %s', (dialect) => {
   test('say at least in each heartbeat that the server can tell', async () => {
     const run = await start(ada, { heartbeat: '1s' })
     const { events, stop } = follow(app, ada, run)
-    const first = await next(events)
-    const begun = performance.now()
-    const second = await next(events)
-    expect([first.kind, second.kind]).toEqual(['state', 'alive'])
-    expect(performance.now() - begun).toBeLessThan(1_000)
-    expect(Date.parse(second.at)).toBeGreaterThanOrEqual(Date.parse(first.at))
+    let last = await next(events)
+    expect(last.kind).toBe('state')
+    const gaps: number[] = []
+    for (let n = 0; n < 5; n += 1) {
+      const begun = performance.now()
+      const one = await next(events)
+      gaps.push(performance.now() - begun)
+      expect(one.kind).toBe('alive')
+      expect(Date.parse(one.at)).toBeGreaterThanOrEqual(Date.parse(last.at))
+      last = one
+    }
+    // Twice in each; the median, as a pause of the machine makes one or two longer. Without a heartbeat each is 2.5 s.
+    expect(gaps.sort((a, b) => a - b)[2]).toBeLessThan(1_000)
     stop()
   })
 

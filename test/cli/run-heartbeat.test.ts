@@ -66,7 +66,7 @@ describe.concurrent('mayfly run', () => {
     await eventually(async () => {
       const { last_beat, started_at } = await runOf(agent)
       expect(Date.parse(last_beat) - Date.parse(started_at)).toBeGreaterThan(1_800)
-    }, 8_000)
+    })
     run.child.stdin?.end()
     expect(await run.ended).toMatchObject({ code: 0, stderr: '' })
     expect(await runOf(agent)).toMatchObject({ state: 'ended', reason: 'completed' })
@@ -88,7 +88,7 @@ describe.concurrent('mayfly run', () => {
     await gate.dropped('POST run')
     gate.on('POST run', 'pass')
     const before = (await runOf(agent)).last_beat
-    await eventually(async () => expect((await runOf(agent)).last_beat > before).toBe(true), 8_000)
+    await eventually(async () => expect((await runOf(agent)).last_beat > before).toBe(true))
     expect(await runOf(agent)).toMatchObject({ state: 'running' })
     run.child.stdin?.end()
     expect(await run.ended).toMatchObject({ code: 0, stderr: '' })
@@ -119,10 +119,7 @@ describe.concurrent('mayfly run', () => {
     await run.said(
       /^mayfly: the server has heard no heartbeat of run_\w{26} for so long .* Cannot reach .* Retrying\.\n$/,
     )
-    await eventually(
-      async () => expect(await runOf(agent)).toMatchObject({ reason: 'missed_heartbeat' }),
-      8_000,
-    )
+    await eventually(async () => expect(await runOf(agent)).toMatchObject({ reason: 'missed_heartbeat' }))
     expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }])
     expect(run.child.exitCode).toBe(null)
     gate.on('POST run', 'pass')
@@ -153,14 +150,14 @@ describe.concurrent('mayfly run', () => {
       '--on-end',
       'usr1',
       '--grace',
-      '300ms',
+      '3s',
     ])
     await endByAdmin((await runOf(agent)).id)
     expect(await run.ended).toMatchObject({
       code: 137,
       stdout: 'ready\nusr1\n',
       stderr: expect.stringMatching(
-        /gets SIGUSR1\.\nmayfly: the command did not exit within 0\.3 s and was killed\.\n$/,
+        /gets SIGUSR1\.\nmayfly: the command did not exit within 3 s and was killed\.\n$/,
       ),
     })
   })
@@ -169,12 +166,10 @@ describe.concurrent('mayfly run', () => {
     const { agent, run } = await started('cat')
     const killedAt = Date.now()
     run.child.kill('SIGKILL')
-    await eventually(
-      async () => expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }]),
-      10_000,
-    )
-    // Up to four intervals after a beat, and the half second in which the job looks.
-    expect(Date.now() - killedAt).toBeLessThan(5_500)
+    await eventually(async () => expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }]))
+    // Up to four intervals after a beat, and the half second in which the job looks; the rest is for a machine that stops for
+    // some. The credential itself lasts for minutes.
+    expect(Date.now() - killedAt).toBeLessThan(12_000)
     expect(await runOf(agent)).toMatchObject({ state: 'ended', reason: 'missed_heartbeat' })
   })
 

@@ -238,11 +238,13 @@ describe('an issuer that answers something else', () => {
 
   it('does not answer in time: then a token has waited as long as one request may take', async () => {
     const token = await issuer.token()
-    const identities = trusting({}, 300)
+    // Enough for an issuer that answers on a slow machine, too.
+    const identities = trusting({}, 2_000)
     issuer.answers.set(JWKS, () => undefined)
     const begun = performance.now()
     expect(await outcome(identities, token)).toEqual(['keys_unavailable', expect.stringMatching(/time/)])
-    expect(performance.now() - begun).toBeLessThan(3_000)
+    // It would never answer.
+    expect(performance.now() - begun).toBeLessThan(20_000)
     issuer.answers.clear()
     offset = PAUSE_MS
     expect(await outcome(identities, token)).toBe('proven')

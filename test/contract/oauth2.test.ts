@@ -22,8 +22,8 @@ describeKind('oauth2, client_credentials', () => openOn(oauth2 as unknown as Kin
 describeKind('oauth2, refresh_token', () => openOn(oauth2 as unknown as Kind, 'refresh_token'))
 describeKind('oauth2-revocable', () => openOn(oauth2Revocable as unknown as Kind, 'client_credentials'))
 
-/** A request that uses a refresh token is never cut short, so that closing waits for it. */
-const HOSTILE_MS = 600
+/** A request that uses a refresh token is never cut short, so that closing waits for it. Long for one that is answered. */
+const HOSTILE_MS = 4_000
 
 async function openOn(kind: Kind, grant: Config['grant']): Promise<OpenKind> {
   const { host, logged } = createTestHost('api')

@@ -199,7 +199,7 @@ describe('PostgreSQL that fails', () => {
     expect(engine.trouble()).toBe('the database cannot be written')
     await admin.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`)
     await endSessions()
-    await expect.poll(() => engine.trouble(), { timeout: 5_000 }).toBeUndefined()
+    await expect.poll(() => engine.trouble()).toBeUndefined()
     expect(await commit()).toEqual({ done: true })
     await engine.close()
   })

@@ -50,7 +50,7 @@ async function cutWhileWaiting() {
     engine.commit(merged === undefined ? [] : [merged]),
     engine.commit([{ op: 'invalidate' }, ...(single === undefined ? [] : [single])]),
   ])
-  await expect.poll(waiting, { timeout: 10_000 }).toBe(2)
+  await expect.poll(waiting).toBe(2)
   proxy.interrupt((client) => client.destroy())
   return { ids: rows.map(({ id }) => id).sort(), outcomes }
 }
@@ -65,7 +65,7 @@ test('a commit that no synchronous standby confirms is not acknowledged, though 
   expect(await found(ids)).toEqual(ids)
   expect(engine.trouble()).toBeDefined()
   await requireStandby('')
-  await expect.poll(() => engine.trouble(), { timeout: 20_000 }).toBeUndefined()
+  await expect.poll(() => engine.trouble()).toBeUndefined()
   expect(await engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }])).toEqual({ done: true })
 })
 

@@ -178,11 +178,14 @@ test.each(['sqlite', 'postgres'] as const)(
 )
 
 const AWAY = {
-  heartbeatMs: 2_000,
+  heartbeatMs: 3_000,
   /** Longer than all that a run may miss. */
-  ms: 10_000,
-  /** Clients beat again at the end of the interval that each run then gets, not in its first moment. */
-  beatAfterMs: 1_800,
+  ms: 13_000,
+  /**
+   * Clients beat again late in the interval that each run then gets, not in its first moment: after two of the three seconds, and
+   * the half interval that a beat may take to be written, so that a machine that stops for a second ends none.
+   */
+  beatAfterMs: 2_000,
 }
 
 test.each([

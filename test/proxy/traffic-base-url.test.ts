@@ -20,15 +20,16 @@ const BEARER = { authorization: `Bearer ${PLACEHOLDER}` }
 let answer: (request: IncomingMessage, response: ServerResponse) => void
 const upstream = createServer((request, response) => answer(request, response))
 upstream.on('checkContinue', (request, response) => answer(request, response))
+let use: ReturnType<typeof httpUse>
 let held: HeldFake
 let world: TrafficWorld
 let site: Site
 let port: number
 
 beforeAll(async () => {
-  const use = httpUse(`http://127.0.0.1:${await listening(upstream)}`)
+  use = httpUse(`http://127.0.0.1:${await listening(upstream)}`)
   held = heldFake('api', [use])
-  world = trafficWorld([held], { idleMs: 1_000 })
+  world = trafficWorld([held], { idleMs: 10_000 })
   site = await world.traffic.openSite(held, use)
   port = Number(new URL(site.url).port)
 })
@@ -149,8 +150,11 @@ test('a body that breaks is a connection that breaks', async () => {
 })
 
 test('an upstream that says nothing is 504, one that goes away 502', async () => {
+  const hasty = trafficWorld([held], { idleMs: 1_000 })
+  const { url } = await hasty.traffic.openSite(held, use)
   answer = () => undefined
-  expect(await ask({ port, headers: BEARER })).toMatchObject({ status: 504 })
+  expect(await ask({ port: Number(new URL(url).port), headers: BEARER })).toMatchObject({ status: 504 })
+  await hasty.close()
   answer = (incoming) => incoming.socket.destroy()
   const reply = await ask({ port, headers: BEARER })
   expect(reply.status).toBe(502)
@@ -158,17 +162,21 @@ test('an upstream that says nothing is 504, one that goes away 502', async () =>
 })
 
 test('a reply may take longer than the idle time, as long as something moves', async () => {
+  // Long enough for a machine that stops for a second.
+  const patient = trafficWorld([held], { idleMs: 2_500 })
+  const { url } = await patient.traffic.openSite(held, use)
   answer = (_request, response) => {
-    let left = 8
+    let left = 5
     const timer = setInterval(() => {
       response.write('.')
       left -= 1
       if (left > 0) return
       clearInterval(timer)
       response.end()
-    }, 250)
+    }, 700)
   }
-  expect((await ask({ port, headers: BEARER })).body).toBe('........')
+  expect((await ask({ port: Number(new URL(url).port), headers: BEARER })).body).toBe('.....')
+  await patient.close()
 })
 
 test('passes on 100 Continue from the upstream, and its absence', async () => {
@@ -328,7 +336,7 @@ test('https at a base URL has a leaf of the run', async () => {
 test.each([[{}], [{ connection: 'Upgrade', upgrade: 'websocket' }]])(
   'an address that is never connected to is refused, and recorded as that (%o)',
   async (headers) => {
-    const use = httpUse('http://169.254.169.254')
+    use = httpUse('http://169.254.169.254')
     const inside = heldFake('inside', [use])
     const own = trafficWorld([inside])
     onTestFinished(() => own.close())

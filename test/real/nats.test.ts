@@ -115,7 +115,8 @@ describe('a user of NATS', () => {
     expect(String(error)).toMatch(/expired/i)
     const late = Date.now() - Date.parse(issued.expires_at)
     expect(late).toBeGreaterThan(-1_500)
-    expect(late).toBeLessThan(5_000)
+    // Nobody else ends it.
+    expect(late).toBeLessThan(20_000)
     // It counts whole seconds: one that begins in the last of them ends with that.
     await eventually(async () => {
       const isOpen = await open(issued.fields.creds).then(
@@ -123,19 +124,23 @@ describe('a user of NATS', () => {
         () => false,
       )
       expect(isOpen).toBe(false)
-    }, 5_000)
+    })
   })
 
   test('expired, none of its connections in a loop works; a consumer that it planted delivers on', async () => {
-    const issued = await issue(['*'], '3s')
-    const connection = await open(issued.fields.creds)
-    const ask = async (subject: string, body: object) => {
-      const reply = await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: 2_500 })
-      expect(reply.json()).not.toHaveProperty('error')
-    }
-    await ask('STREAM.CREATE.PLANTED', { name: 'PLANTED', subjects: ['secret'], storage: 'memory' })
-    const consumer = { durable_name: 'left', deliver_subject: 'planted', ack_policy: 'none' }
-    await ask('CONSUMER.DURABLE.CREATE.PLANTED.left', { stream_name: 'PLANTED', config: consumer })
+    // On a slow machine one may expire before it has planted all; the same again changes nothing.
+    const { issued, connection } = await eventually(async () => {
+      const issued = await issue(['*'], '3s')
+      const connection = await open(issued.fields.creds)
+      const ask = async (subject: string, body: object) => {
+        const reply = await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: 2_500 })
+        expect(reply.json()).not.toHaveProperty('error')
+      }
+      await ask('STREAM.CREATE.PLANTED', { name: 'PLANTED', subjects: ['secret'], storage: 'memory' })
+      const consumer = { durable_name: 'left', deliver_subject: 'planted', ack_policy: 'none' }
+      await ask('CONSUMER.DURABLE.CREATE.PLANTED.left', { stream_name: 'PLANTED', config: consumer })
+      return { issued, connection }
+    })
     await connection.closed()
     // One that begins in the last second ends with it.
     await eventually(async () => {

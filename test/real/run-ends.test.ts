@@ -21,10 +21,10 @@ import { poll } from '../support/server-process.ts'
  */
 const ROUNDS = LONG ? 10 : 1
 const LASTS = { timeout: 120_000 * ROUNDS }
-/** Where the server is told: the sweeper goes about twice a second. */
-const TOLD_MS = 1_500
-/** Until a command whose run was ended elsewhere is gone: it learns that with its next beat. */
-const STOPPED_MS = 3 * INTERVAL_MS
+/** Where the server is told: the sweeper goes about twice a second. Noticing takes three intervals, even from the last beat. */
+const TOLD_MS = 3 * INTERVAL_MS - 100
+/** Until a command whose run was ended elsewhere is gone: it learns that with its next beat, and otherwise never. */
+const STOPPED_MS = 8 * INTERVAL_MS
 /** Where it has to notice, counted from the first beat that it misses. */
 const MISSED_MS = 5_000
 /** Longer than a run lives in silence: a server that did not wait for the beats of the living would end them all. */

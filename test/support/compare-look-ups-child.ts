@@ -1,4 +1,5 @@
 import { lookup as systemLookup } from 'node:dns/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { createLookUp } from '../../src/egress/look-up.ts'
 import { startDnsServer } from './dns-server.ts'
 
@@ -47,13 +48,24 @@ async function found(addresses: Promise<readonly string[]>): Promise<readonly st
 }
 
 const lookUp = createLookUp()
+async function compare(name: string) {
+  // Together: either may be the first that fails.
+  const [theirs, ours] = await Promise.all([
+    found(
+      systemLookup(name, { all: true, order: 'ipv4first' }).then((all) => [
+        ...new Set(all.map(({ address }) => address)),
+      ]),
+    ),
+    found(lookUp(name, AbortSignal.timeout(10_000)).then(({ addresses }) => addresses)),
+  ])
+  return { theirs, ours }
+}
 const results: Record<string, { ours: unknown; theirs: unknown }> = {}
 for (const name of NAMES) {
-  const theirs = systemLookup(name, { all: true, order: 'ipv4first' })
-  const ours = lookUp(name, AbortSignal.timeout(10_000))
-  results[name] = {
-    theirs: await found(theirs.then((all) => [...new Set(all.map(({ address }) => address))])),
-    ours: await found(ours.then(({ addresses }) => addresses)),
+  // Each of the two gives up on a question after a time, and so does not say the same on a machine that stands still for that.
+  for (let tries = 3; tries > 0; tries -= 1) {
+    results[name] = await compare(name)
+    if (isDeepStrictEqual(results[name].ours, results[name].theirs)) break
   }
 }
 console.log(JSON.stringify(results))

@@ -63,10 +63,12 @@ describe('a server that does not behave', () => {
   ])('%s', async (_, behavior, fault) => {
     behave = behavior
     await using backend = await ldap.open({ ...base, url: url() }, host)
+    // Only what never comes is waited for: a busy machine may take long for the rest.
+    const signal = AbortSignal.timeout(fault === 'timeout' ? 700 : 60_000)
     const begun = performance.now()
-    const issuing = backend.issue({ ...newRequest(['readers']), params: {} }, AbortSignal.timeout(700))
+    const issuing = backend.issue({ ...newRequest(['readers']), params: {} }, signal)
     await expect(issuing).rejects.toMatchObject({ name: 'BackendError', fault })
-    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(performance.now() - begun).toBeLessThan(20_000)
     expect(logged()).not.toContain('hidden-password')
   })
 
@@ -78,7 +80,7 @@ describe('a server that does not behave', () => {
     }
     await using backend = await ldap.open({ ...base, url: url() }, host)
     const ask = () =>
-      backend.issue({ ...newRequest(['readers']), params: {} }, AbortSignal.timeout(2_000)).catch(() => 0)
+      backend.issue({ ...newRequest(['readers']), params: {} }, AbortSignal.timeout(60_000)).catch(() => 0)
     await ask()
     await ask()
     // Each began with a login of its own.

@@ -79,7 +79,7 @@ async function told(notifier: ReturnType<typeof createNotifier>, ops: TestReceiv
   await eventually(async () => {
     notifier.tellDue()
     expect(ops.took).toHaveLength(count)
-  }, 5_000)
+  })
 }
 
 describe('what is told', () => {

@@ -278,7 +278,7 @@ describe('bounds', () => {
     await completeRun(core, actor, first)
     expect(await core.store.runs.countLiving(agent.id, MAX_RUNS_PER_AGENT)).toBe(MAX_RUNS_PER_AGENT - 1)
     await start()
-  }, 30_000)
+  })
 })
 
 describe('very many', () => {

@@ -1,4 +1,4 @@
-import { setImmediate as endOfIteration, setTimeout } from 'node:timers/promises'
+import { setImmediate as endOfIteration } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createReplyBatch } from './reply-batch.ts'
 
@@ -18,12 +18,13 @@ describe('createReplyBatch', () => {
 
   it('sends a reply of a later iteration at the end of that iteration', async () => {
     const gone: string[] = []
-    const late = setTimeout(20, 'late')
-    const held = [hold(Promise.resolve('early')), hold(late)].map((one) =>
+    const late = Promise.withResolvers<string>()
+    const held = [hold(Promise.resolve('early')), hold(late.promise)].map((one) =>
       one.then((value) => gone.push(value)),
     )
     await held[0]
     expect(gone).toEqual(['early'])
+    late.resolve('late')
     await held[1]
     expect(gone).toEqual(['early', 'late'])
   })

@@ -1,7 +1,14 @@
-import { expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { MayflyError } from '../../client/errors.ts'
 import { followRun } from './follow-run.ts'
 import { createSignOfLife } from './sign-of-life.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 const AT = '2026-11-27T10:00:00.000Z'
 const state = (of: 'running' | 'ended', credentials: string[] = []) => ({
@@ -41,7 +48,8 @@ test('goes on over another connection where one breaks, until the run has ended'
     [state('ended')],
   )
   await first
-  await vi.waitFor(() => expect(onState).toHaveBeenCalledTimes(3))
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(onState).toHaveBeenCalledTimes(3)
 })
 
 test('a run that has ended before is a failure, and not a wait without an end', async () => {
@@ -57,7 +65,8 @@ test('a server that has no such events is a failure', async () => {
 test('a run that the server does not know any more has ended', async () => {
   const { first, onGone } = following([state('running')], [refused(410)])
   await first
-  await vi.waitFor(() => expect(onGone).toHaveBeenCalledTimes(1))
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(onGone).toHaveBeenCalledTimes(1)
 })
 
 test('a server that refuses to say anything is no sign of life', async () => {
@@ -66,14 +75,16 @@ test('a server that refuses to say anything is no sign of life', async () => {
     ...Array.from({ length: 50 }, () => [refused(401)]),
   )
   await first
-  await vi.waitFor(() => expect(sign.isSure()).toBe(false))
+  expect(sign.isSure()).toBe(true)
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(sign.isSure()).toBe(false)
   over.abort(new Error('over'))
 })
 
 test('connections that end at once are opened ever more seldom', async () => {
   const { first, over, opened } = following([state('running')])
   await first
-  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  await vi.advanceTimersByTimeAsync(1_500)
   expect(opened()).toBeLessThan(12)
   over.abort(new Error('over'))
 })

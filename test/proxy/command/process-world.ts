@@ -5,6 +5,7 @@ import { newHome, spawnCli } from '../../cli/support.ts'
 import { eventually, freePort } from '../../support/app.ts'
 import { must, openWorld, type World } from '../../support/fault-world.ts'
 import { openRedisBench } from '../../support/redis-kind.ts'
+import type { ShownRun } from '../../support/run-ends-world.ts'
 import { openUpstreamDatabase, type UpstreamDatabase } from '../../support/upstream-database.ts'
 import { startUpstream, type Upstream, usesOf } from './world.ts'
 
@@ -79,7 +80,7 @@ export interface Loaded {
   readonly command: ReturnType<typeof spawnCli>
   readonly child: number
   readonly proxy: number
-  run(): Promise<{ id: string; state: string; reason: string | null }>
+  run(): Promise<ShownRun>
 }
 
 /** A `mayfly run --proxy` with a heartbeat of a second whose connections are at work; the child then does `rest`. */
@@ -98,10 +99,7 @@ export async function loadedRun(world: ProcessWorld, rest = 'read -r line'): Pro
     child,
     proxy: await proxyOf(command.child.pid),
     run: async () => {
-      const [run] = await world.call<{ id: string; state: string; reason: string | null }[]>(
-        'GET',
-        `/v1/admin/runs?agent=${name}`,
-      )
+      const [run] = await world.call<ShownRun[]>('GET', `/v1/admin/runs?agent=${name}`)
       if (run === undefined) throw new Error('there is no run')
       return run
     },
