@@ -181,6 +181,28 @@ describe.each(DIALECTS)('the events of a run on %s', (dialect) => {
     await reading
   })
 
+  test('have what was issued just before the clock was set forward', async () => {
+    const run = await start()
+    const { states, stop } = follow(app, ada, run)
+    await next(states)
+    await issue(run)
+    await next(states)
+    const late = await issue(run)
+    app.advance(30_000)
+    expect((await next(states)).credentials).toContain(late)
+    stop()
+  })
+
+  test('have what is added to very many, however often they say that the server can tell', async () => {
+    const run = await start(ada, { heartbeat: '1s' })
+    for (let n = 0; n < 101; n += 1) await issue(run)
+    const { states, stop } = follow(app, ada, run)
+    expect((await next(states)).credentials).toHaveLength(101)
+    const added = await issue(run)
+    expect((await next(states)).credentials).toContain(added)
+    stop()
+  })
+
   test('of another agent, of an unknown run and with the token of another run are not found', async () => {
     const [one, other] = [await start(), await start()]
     const form = new URLSearchParams({ grant_type: 'client_credentials', run: other, ...ada.oidc })

@@ -75,6 +75,7 @@ function newFollowed({ store }: Pick<Core, 'store'>, run: Run): Followed {
     isRunning: isRunning(run, store.now()),
     lines: new Set(),
     living: undefined,
+    knownAt: 0,
     version: 1,
   }
 }

@@ -5,7 +5,7 @@ import type { Core } from '../context.ts'
 import type { RunStateView, RunStream } from '../parts.ts'
 import { currentCallers, type Watched } from './current-callers.ts'
 
-/** How often new credentials of the followed runs are looked for, and how far back: a commit may take so long. */
+/** How often new credentials of the followed runs are looked for, and how far back from the last look: a commit may take so long. */
 const DISCOVER_MS = 450
 const LOOK_BACK_MS = 10_000
 /** A stream says at least so often that it lives, or twice in each heartbeat of its run. */
@@ -21,8 +21,8 @@ const SLICE = 1_000
 export interface RunLine extends Watched {
   caller: Watched['caller']
   readonly stream: RunStream
-  /** What it was told last, and of which version of the run. */
-  told: { readonly version: number; readonly credentials: readonly string[] } | undefined
+  /** What it was told last, of which version of the run, and when by `performance.now()`. */
+  told: { readonly version: number; readonly credentials: readonly string[]; readonly at: number } | undefined
   /** `performance.now()` of the last word. */
   spokenAt: number
   leave(): void
@@ -35,6 +35,8 @@ export interface Followed {
   readonly lines: Set<RunLine>
   /** Its credentials that live, as far as is known, with their expiries; undefined: not read yet. */
   living: Map<string, number> | undefined
+  /** When all that lived was known last, by the clock of the store. */
+  knownAt: number
   /** Rises with every change that its streams are told of. */
   version: number
 }
@@ -72,7 +74,10 @@ async function readAll(core: Parts, all: readonly Followed[], changes: Changes):
   if (fresh.length > 0) {
     const found = await core.store.credentials.livingOfRuns(fresh.map(({ run }) => run.id))
     const byId = new Map(fresh.map((one) => [one.run.id, one]))
-    for (const one of fresh) one.living = new Map()
+    for (const one of fresh) {
+      one.living = new Map()
+      one.knownAt = begun
+    }
     for (const { id, runId, expiresAt } of found) byId.get(runId)?.living?.set(id, expiresAt)
   }
   const readAt = known.length === 0 ? begun : await changes(known)
@@ -148,13 +153,16 @@ async function discover(
   now: number,
 ): Promise<void> {
   const byRun = new Map(known.map((one) => [one.run.id, one]))
-  const since = lowestBodyAt(now - LOOK_BACK_MS)
+  // The clock may have jumped since the last look, or the store been away for longer than a commit takes.
+  const lastAt = Math.min(now, ...known.map(({ knownAt }) => knownAt))
+  const since = lowestBodyAt(lastAt - LOOK_BACK_MS)
   for (const { id, runId, expiresAt } of await credentials.livingOfRuns([...byRun.keys()], since)) {
     const one = byRun.get(runId)
     if (one?.living === undefined || one.living.has(id)) continue
     one.living.set(id, expiresAt)
     one.version += 1
   }
+  for (const one of known) one.knownAt = now
 }
 
 /** Ends the lines of callers whose tokens have ended; where the run has ended with them, they are told of that first. */
@@ -187,7 +195,7 @@ async function tellAll(core: Parts, all: readonly Followed[], readAt: number): P
   for (const one of all) {
     const view = views.get(one)
     for (const line of [...one.lines]) {
-      if (view !== undefined && isToBeTold(one, line, now)) tell(one, line, view, readAt)
+      if (view !== undefined && isToBeTold(one, line, now)) tell(one, line, { view, readAt, now })
       else if (line.told !== undefined && now - line.spokenAt >= aliveMs(one.run)) line.stream.alive(readAt)
       else continue
       line.spokenAt = now
@@ -195,8 +203,12 @@ async function tellAll(core: Parts, all: readonly Followed[], readAt: number): P
   }
 }
 
-function tell({ version }: Followed, line: RunLine, view: RunStateView, readAt: number): void {
-  line.told = { version, credentials: view.credentials }
+function tell(
+  { version }: Followed,
+  line: RunLine,
+  { view, readAt, now }: { readonly view: RunStateView; readonly readAt: number; readonly now: number },
+): void {
+  line.told = { version, credentials: view.credentials, at: now }
   line.stream.state(view, readAt)
   if (view.isRunning) return
   line.leave()
@@ -209,7 +221,7 @@ const aliveMs = ({ heartbeatMs }: Run) => Math.min(ALIVE_MS, heartbeatMs / 2)
 function isToBeTold({ version, living, isRunning }: Followed, line: RunLine, now: number): boolean {
   if (line.told?.version === version) return false
   if (line.told === undefined || !isRunning || (living?.size ?? 0) <= MANY) return true
-  return now - line.spokenAt >= MANY_MS || line.told.credentials.some((id) => living?.has(id) !== true)
+  return now - line.told.at >= MANY_MS || line.told.credentials.some((id) => living?.has(id) !== true)
 }
 
 /**

@@ -11,37 +11,41 @@ export class ConnectionLost extends Error {
  */
 export async function readExactly(socket: Socket, count: number, signal: AbortSignal): Promise<Buffer> {
   if (count === 0) return Buffer.alloc(0)
-  for (;;) {
-    signal.throwIfAborted()
+  return untilThere(socket, signal, () => {
     const bytes: Buffer | null = socket.read(count)
-    if (bytes?.length === count) return bytes
-    if (bytes !== null || socket.readableEnded || socket.destroyed) throw lostOf(socket)
-    await nextEvent(socket, signal)
-  }
+    // At its end a socket gives what is left.
+    if (bytes !== null && bytes.length !== count) throw lostOf(socket)
+    return bytes
+  })
 }
 
 /** Returns at the next bytes, and throws as above. */
 export async function readSome(socket: Socket, signal: AbortSignal): Promise<Buffer> {
-  for (;;) {
-    signal.throwIfAborted()
-    const bytes: Buffer | null = socket.read()
-    if (bytes !== null) return bytes
-    if (socket.readableEnded || socket.destroyed) throw lostOf(socket)
-    await nextEvent(socket, signal)
+  return untilThere(socket, signal, () => socket.read())
+}
+
+const EVENTS = ['readable', 'end', 'close'] as const
+
+/** Tries at first, and whenever something has happened to the socket. */
+async function untilThere(socket: Socket, signal: AbortSignal, read: () => Buffer | null): Promise<Buffer> {
+  let news = Promise.withResolvers<void>()
+  const tell = () => news.resolve()
+  // Once for all tries: a listener that is added while a part is there is called at once, and nothing else would have its turn any more.
+  for (const event of EVENTS) socket.on(event, tell)
+  signal.addEventListener('abort', tell)
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const bytes = read()
+      if (bytes !== null) return bytes
+      if (socket.readableEnded || socket.destroyed) throw lostOf(socket)
+      await news.promise
+      news = Promise.withResolvers<void>()
+    }
+  } finally {
+    for (const event of EVENTS) socket.off(event, tell)
+    signal.removeEventListener('abort', tell)
   }
 }
 
 const lostOf = (socket: Socket) => socket.errored ?? new ConnectionLost('the connection was closed')
-
-function nextEvent(socket: Socket, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const events = ['readable', 'end', 'close'] as const
-    const done = () => {
-      for (const event of events) socket.off(event, done)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    for (const event of events) socket.on(event, done)
-    signal.addEventListener('abort', done)
-  })
-}

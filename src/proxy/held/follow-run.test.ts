@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { MayflyError } from '../../client/errors.ts'
+import { MayflyError, type MayflyErrorCode } from '../../client/errors.ts'
 import { followRun } from './follow-run.ts'
 import { createSignOfLife } from './sign-of-life.ts'
 
@@ -17,7 +17,8 @@ const state = (of: 'running' | 'ended', credentials: string[] = []) => ({
   run: { state: of, reason: of === 'ended' ? 'completed' : null, dead_at: null },
   credentials,
 })
-const refused = (status: number) => new MayflyError({ code: 'unexpected_reply', status, message: 'No.' })
+const refused = (status: number, code: MayflyErrorCode = 'unexpected_reply') =>
+  new MayflyError({ code, status, message: 'No.' })
 
 /** One list of events for each connection; an error breaks it. */
 function following(...connections: unknown[][]) {
@@ -59,14 +60,25 @@ test('a run that has ended before is a failure, and not a wait without an end', 
 })
 
 test('a server that has no such events is a failure', async () => {
-  await expect(following([refused(404)]).first).rejects.toMatchObject({ code: 'no_events' })
+  await expect(following([refused(404, 'not_found')]).first).rejects.toMatchObject({ code: 'no_events' })
 })
 
-test('a run that the server does not know any more has ended', async () => {
-  const { first, onGone } = following([state('running')], [refused(410)])
+test.each([
+  [404, 'not_found'],
+  [410, 'gone'],
+] as const)('a run that the server does not know any more has ended: %s', async (status, code) => {
+  const { first, onGone } = following([state('running')], [refused(status, code)])
   await first
   await vi.advanceTimersByTimeAsync(1_000)
   expect(onGone).toHaveBeenCalledTimes(1)
+})
+
+test('a 404 that is not of the server, as of an ingress while it restarts, ends no run', async () => {
+  const { first, onState, onGone } = following([state('running')], [refused(404)], [state('ended')])
+  await first
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(onState).toHaveBeenCalledTimes(2)
+  expect(onGone).not.toHaveBeenCalled()
 })
 
 test('a server that refuses to say anything is no sign of life', async () => {

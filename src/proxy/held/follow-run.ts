@@ -43,8 +43,8 @@ export function followRun(options: FollowRunOptions, signal: AbortSignal): Promi
         } catch (error) {
           if (signal.aborted) return
           if (!hasBegun) return reject(asFailure(error))
-          if (isFinal(error, [404, 410])) return options.onGone()
-          if (isFinal(error, [401, 403])) options.sign.refused()
+          if (isUnknown(error)) return options.onGone()
+          if (error instanceof MayflyError && [401, 403].includes(error.status)) options.sign.refused()
         }
         if (options.clocks.monotonic() - began > WORKED_MS) failures = 0
         const wait = failures === 0 ? 0 : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures)
@@ -86,8 +86,9 @@ async function followOnce(
   }
 }
 
-const isFinal = (error: unknown, statuses: readonly number[]) =>
-  error instanceof MayflyError && statuses.includes(error.status)
+/** By its code: a 404 may also come from a proxy before a server that restarts. */
+const isUnknown = (error: unknown) =>
+  error instanceof MayflyError && (error.code === 'not_found' || error.code === 'gone')
 
 function hasEnded(): ProxyFailure {
   return new ProxyFailure(
@@ -98,7 +99,7 @@ function hasEnded(): ProxyFailure {
 }
 
 function asFailure(error: unknown): unknown {
-  if (!isFinal(error, [404])) return error
+  if (!isUnknown(error)) return error
   return new ProxyFailure(
     'no_events',
     'The server does not tell which credentials of a run live, so that a proxy could not end with them.',

@@ -42,15 +42,16 @@ export interface HoldingOptions {
 
 interface Copy {
   readonly issued: Issued
+  /** Both by the clock of the server. */
   readonly createdAt: number
+  readonly expiresAt: number
   isSeen: boolean
 }
 
 /** The server shows a credential in its states at most so long after its creation. */
 const SHOWN_WITHIN_MS = 5_000
-/** Clocks run apart by less than this share of a life, and never by so little that a reply on its way matters. */
-const DRIFT_SHARE = 0.001
-const LEAST_DRIFT_MS = 5_000
+/** Less than this before its time it may have expired: what the server says of one time, it looked up a moment later. */
+const NEAR_MS = 5_000
 
 const unusable = (state: Unusable['state'], why: string): Unusable => ({ state, why })
 const UNSURE = unusable(
@@ -69,10 +70,10 @@ export function createHolding(options: HoldingOptions): Holding {
     copies = copies.filter((one) => one !== copy)
     cuts.cut(copy.issued.live.credentialId)
   }
-  const gone = (copy: Copy) => {
+  /** `at`: by the clock of the server, which says what expires there. It may have been set. */
+  const gone = (copy: Copy, at: number) => {
     drop(copy)
-    const left = copy.issued.lifeMs - copy.issued.age()
-    if (left > Math.max(LEAST_DRIFT_MS, copy.issued.lifeMs * DRIFT_SHARE)) revoked(holding)
+    if (copy.expiresAt - at > NEAR_MS) revoked(holding)
     else unclear(holding, copy.issued.live.credentialId)
   }
   const now = (): Live | Unusable => {
@@ -107,7 +108,7 @@ export function createHolding(options: HoldingOptions): Holding {
       for (const copy of [...copies]) {
         if (ended !== undefined) return
         if (living.has(copy.issued.live.credentialId)) copy.isSeen = true
-        else if (copy.isSeen || copy.createdAt + SHOWN_WITHIN_MS < at) gone(copy)
+        else if (copy.isSeen || copy.createdAt + SHOWN_WITHIN_MS < at) gone(copy, at)
       }
     },
     expire: () => {
@@ -125,7 +126,8 @@ export function createHolding(options: HoldingOptions): Holding {
 }
 
 function copyOf(issued: Issued): Copy {
-  return { issued, createdAt: Date.parse(issued.credential.created_at), isSeen: false }
+  const { created_at, expires_at } = issued.credential
+  return { issued, createdAt: Date.parse(created_at), expiresAt: Date.parse(expires_at), isSeen: false }
 }
 
 const isExpired = ({ lifeMs, age }: Issued) => age() >= lifeMs

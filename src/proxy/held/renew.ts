@@ -22,7 +22,7 @@ const LEAST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 30_000
 /** Once the old one has expired. */
 const RETRY_EXPIRED_MS = 2_000
-/** Look at the clock this often: timers do not advance while the machine sleeps. */
+/** Look at the clock, and at what is left, this often: timers do not advance while the machine sleeps. */
 const LOOK_MS = 5_000
 
 /** Renews a credential before it expires, until it may not be renewed or the signal aborts, which rejects. */
@@ -36,7 +36,8 @@ export async function keepRenewed(
   let isReported = false
   for (;;) {
     const due = Math.max(last.lifeMs * RENEW_AT, LEAST_INTERVAL_MS)
-    for (let left = due - last.age(); left > 0; left = due - last.age())
+    // It has expired before its time where the clock of the server was set.
+    for (let left = due - last.age(); left > 0 && holding.current() !== undefined; left = due - last.age())
       await pause(Math.min(left, LOOK_MS), signal)
     for (;;) {
       if (!(await mayRenew())) return

@@ -1,6 +1,7 @@
 import { Check } from 'typebox/value'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { RequestBatch as BatchSchema } from '../../api/run-requests.ts'
+import { pause } from '../../client/abort.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { RequestBatch } from '../../client/wire.ts'
 import type { RequestLine } from '../types.ts'
@@ -21,7 +22,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-type Answer = 'taken' | 'never' | Error
+type Answer = 'taken' | 'slowly' | 'never' | Error
 
 function recording(...answers: Answer[]) {
   const sent: { readonly at: number; readonly body: RequestBatch }[] = []
@@ -31,6 +32,7 @@ function recording(...answers: Answer[]) {
       sent.push({ at: Date.now(), body })
       const answer = answers.shift() ?? 'taken'
       if (answer instanceof Error) throw answer
+      if (answer === 'slowly') await pause(50, undefined)
       if (answer === 'never')
         await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
       return undefined as never
@@ -95,6 +97,27 @@ test('says that it is behind once lines wait for too long, and no more once they
   expect(recorder.whyBehind()).toContain('has not taken the record')
   await vi.advanceTimersByTimeAsync(60_000)
   expect(recorder.whyBehind()).toBeUndefined()
+})
+
+test('a server that takes less than is done is behind, too, before a line is lost', async () => {
+  const { recorder } = recording(...Array.from({ length: 1_000 }, () => 'slowly' as const))
+  while (recorder.whyBehind() === undefined && recorder.totals().requests < 1_000_000) {
+    for (let n = 0; n < 100; n += 1) recorder.record(LINE)
+    await vi.advanceTimersByTimeAsync(20)
+  }
+  expect(recorder.whyBehind()).toContain('has not taken the record')
+  expect(recorder.totals().lost).toBe(0)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(recorder.whyBehind()).toBeUndefined()
+})
+
+test('a 404 that is not of the server, as of an ingress while it restarts, loses nothing', async () => {
+  const absent = () => new MayflyError({ code: 'unexpected_reply', status: 404, message: 'Not Mayfly.' })
+  const { recorder, sent } = recording(absent(), absent())
+  recorder.record(LINE)
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(sent).toHaveLength(3)
+  expect(recorder.totals().lost).toBe(0)
 })
 
 test('many lines go at once in batches of the size that the server takes, in their order', async () => {

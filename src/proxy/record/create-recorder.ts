@@ -41,12 +41,18 @@ const TRY_MS = 10_000
 /** Lines that wait for the server: some 20 MB. */
 const MOST_LINES = 50_000
 const TOO_LATE = 'the server did not take them in time.'
-/** Older lines than that must not wait: the server is away, or takes less than is done. */
+/** Neither older lines than that may wait, nor more of them: the server is away, or takes less than is done. */
 const LONGEST_WAIT_MS = 15_000
+const MANY_WAITING = MOST_LINES / 2
+
+interface Waiting extends WireLine {
+  readonly since: number
+}
 
 /** Sends one line for each request to the server, in batches, one at a time, and again under the same id until it has taken them. */
 export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): BatchRecorder {
-  let waiting: WireLine[] = []
+  let waiting: Waiting[] = []
+  /** Of the oldest line that the server has not taken, also where it is on its way. */
   let oldestSince: number | undefined
   let sending: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -66,7 +72,7 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
       waiting = rest
       due -= batch.length
       await deliver({ runs, run, over: over.signal, lose }, batch)
-      oldestSince = waiting.length === 0 ? undefined : monotonic()
+      oldestSince = waiting[0]?.since
     }
   }
   const send = (all: boolean): Promise<void> => {
@@ -91,13 +97,14 @@ export function createRecorder({ runs, run, log, monotonic }: RecorderOptions): 
       if (line.decision === 'misused') count.misused += 1
       if (over.signal.aborted || waiting.length >= MOST_LINES)
         return lose(1, 'the server does not take them.')
-      waiting.push(lineOnWire(line))
-      oldestSince ??= monotonic()
+      const since = monotonic()
+      waiting.push({ ...lineOnWire(line), since })
+      oldestSince ??= since
       sendSoon()
     },
     totals: () => ({ ...count }),
     whyBehind: () =>
-      oldestSince !== undefined && monotonic() - oldestSince > LONGEST_WAIT_MS
+      waiting.length > MANY_WAITING || monotonic() - (oldestSince ?? Infinity) > LONGEST_WAIT_MS
         ? 'The server has not taken the record of what was done for too long.'
         : undefined,
     close: async (withinMs) => {
@@ -138,8 +145,8 @@ async function deliver(
   }
 }
 
-/** Trying again does not change it. */
+/** Trying again does not change it. A 404 may also come from a proxy before a server that restarts. */
 function isFinal(error: unknown): error is MayflyError {
   if (!(error instanceof MayflyError)) return false
-  return [400, 404, 410, 413, 422].includes(error.status)
+  return ['not_found', 'gone'].includes(error.code) || [400, 413, 422].includes(error.status)
 }

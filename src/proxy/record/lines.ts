@@ -34,7 +34,9 @@ export function lineOnWire(line: RequestLine): WireLine {
 }
 
 /** The first lines that fit into one batch; at least one. */
-export function takeBatch(lines: readonly WireLine[]): { readonly batch: Line[]; readonly rest: WireLine[] } {
+export function takeBatch<T extends WireLine>(
+  lines: readonly T[],
+): { readonly batch: Line[]; readonly rest: T[] } {
   let bytes = 0
   let count = 0
   for (const line of lines.slice(0, MAX_LINES)) {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formsOf, listenBetween } from '../../support/listening-relay.ts'
@@ -44,11 +45,38 @@ afterAll(async () => {
 
 const account = { username: 'mf_orders', password, database: 'app' }
 
-function open(kind: Kind, parts: Partial<ProxiedOptions> = {}): Promise<ProxiedDatabase> {
-  if (kind === 'postgres') return postgres.open({}, parts)
-  const port = kind === 'mysql' ? mariadb.port : redis.port
+/** `at`: the port of the server; default: its own. */
+function open(kind: Kind, parts: Partial<ProxiedOptions> = {}, at?: number): Promise<ProxiedDatabase> {
+  if (kind === 'postgres') return postgres.open(at === undefined ? {} : { port: at }, parts)
+  const port = at ?? (kind === 'mysql' ? mariadb.port : redis.port)
   const database = kind === 'mysql' ? 'app' : '0'
   return openProxied({ account: { ...account, database }, ...parts, use: { protocol: kind, port } })
+}
+
+/** Passes on each byte by itself, in both directions. */
+async function relayInBytes(port: number): Promise<{ readonly port: number } & AsyncDisposable> {
+  const pass = async (from: Socket, to: Socket) => {
+    for await (const chunk of from)
+      for (const byte of chunk as Buffer) {
+        to.write(Buffer.of(byte))
+        await setImmediate()
+      }
+    to.end()
+  }
+  const relay = createServer({ noDelay: true, allowHalfOpen: true }, (one) => {
+    const other = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const)
+      pass(from, to).catch(() => to.destroy())
+  })
+  relay.listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  return {
+    port: (relay.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => void relay.close(),
+  }
 }
 
 /** A program that logs in at this port, and asks for something. */
@@ -133,6 +161,14 @@ describe.each(KINDS)('%s', (kind) => {
     ).toBe(true)
     const said = JSON.stringify([proxied.lines, proxied.warnings, proxied.fields, proxied.variables])
     expect(said).not.toContain(secret)
+  })
+
+  test('what arrives in single bytes, from the child or the server, is understood', async () => {
+    const server = { postgres: postgres.server.port, mysql: mariadb.port, redis: redis.port }[kind]
+    await using slowServer = await relayInBytes(server)
+    await using proxied = await open(kind, {}, slowServer.port)
+    await using slowChild = await relayInBytes(proxied.tcpPort)
+    expect((await ask(kind, slowChild.port)).stdout.trim()).toBe('1')
   })
 
   test("another credential's placeholder is a misuse, and told", async () => {
