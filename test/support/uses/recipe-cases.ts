@@ -21,6 +21,8 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
     makes: list(`
       POST /api/v4/projects/acme%2Fapp/access_tokens
       POST /api/v4/projects/acme%2Fapp/Access_Tokens/
+      POST /api/v4/projects/acme%2Fapp/access_tokens.json
+      POST /api/v4/projects/acme%2Fapp/deploy_tokens.json/
       POST /api/v4/projects/acme%2Fapp/access_tokens/1/rotate
       POST /api/v4/projects/acme%2Fapp/deploy_tokens
       POST /api/v4/projects/acme%2Fapp/deploy_keys
@@ -221,6 +223,7 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
       POST /api/v2/teams/team-1/authentication-tokens
       POST /api/v2/teams/team-1/authentication-token
       POST /api/v2/organizations/acme/authentication-token
+      POST /api/v2/organizations/acme/authentication-token.json
       POST /api/v2/users/u/authentication-tokens
       POST /api/v2/agent-pools/p/authentication-tokens
       POST /api/v2/organizations/acme/ssh-keys
