@@ -29,6 +29,16 @@ export function usesOf({ resources, local }: Config, scopes: readonly string[]):
   })
 }
 
+/** What Resource Manager gives by GET: keys, and a token that can be exchanged for a master key ("Get Functions Admin Token"). */
+const KEYS_READ = [
+  'Microsoft.DocumentDB/databaseAccounts/*/readonlykeys',
+  'Microsoft.Network/connections/*/sharedkey',
+  'Microsoft.Automation/automationAccounts/*/agentRegistrationInformation',
+  ...['', '/slots/*'].flatMap((slot) =>
+    ['functions/admin', 'hostruntime'].map((path) => `Microsoft.Web/sites/*${slot}/${path}`),
+  ),
+]
+
 /** Microsoft.com does not distinguish upper and lower case in paths (ARM, "Resource ID"). */
 const anyCase = { caseless: true }
 
@@ -50,7 +60,10 @@ const MANAGER = {
       `${GROUP}/providers/*/*/*/federatedIdentityCredentials/**`,
       `${GROUP}/providers/Microsoft.ContainerRegistry/registries/*/tokens/**`,
     ]),
-    ...rules(READING, [`${GROUP}/providers/Microsoft.DocumentDB/databaseAccounts/*/readonlykeys/**`]),
+    ...rules(
+      READING,
+      KEYS_READ.map((path) => `${GROUP}/providers/${path}/**`),
+    ),
   ],
 }
 
