@@ -18,7 +18,7 @@ export interface Returned {
 /** Headers of a connection (RFC 9110 §7.6.1); `Trailer` describes the message. */
 const HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authentication-info'],
-  ...['te', 'transfer-encoding', 'upgrade', 'x-mayfly-proxy'],
+  ...['te', 'transfer-encoding', 'upgrade', 'http2-settings', 'x-mayfly-proxy'],
 ])
 /** Statuses without a body, whatever their headers say (RFC 9112 §6.3). */
 const BODILESS = new Set([204, 304])
