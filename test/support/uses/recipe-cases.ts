@@ -40,6 +40,7 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
       POST /api/v4/groups/acme/access_tokens
       POST /api/v4/projects/1/issues
       POST /api/graphql
+      GET /api/v4/projects/acme%2Fapp/packages/conan/v1/users/authenticate
       GET /jwt/auth
       POST /oauth/token
       POST /acme/other.git/git-upload-pack`),
@@ -106,6 +107,7 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
       POST /artifactory/api/security%2Ftoken
       PUT /artifactory/api/security/apiKey
       GET /artifactory/api/docker/images/v2/token
+      GET /artifactory/api/conan/conan-all/v2/users/authenticate
       GET /artifactory/api/npm/auth
       PUT /artifactory/api/npm/npm-all/-/user/org.couchdb.user:x
       GET /artifactory/api/system/configuration
