@@ -39,7 +39,7 @@ const KEYS_READ = [
   ),
 ]
 
-/** Microsoft.com does not distinguish upper and lower case in paths (ARM, "Resource ID"). */
+/** Microsoft does not distinguish upper and lower case in paths (ARM, "Resource ID"). */
 const anyCase = { caseless: true }
 
 const MANAGER = {
@@ -67,14 +67,23 @@ const MANAGER = {
   ],
 }
 
-/** Reading, without recovery keys and the passwords of devices. Its changes are named one by one: many make passwords. */
+/** What shows recovery keys and passwords. A key may stand in its own segment, or in brackets behind the name (OData, "Canonical URL"). */
+const GRAPH_KEYS = [
+  ...['bitlocker', 'recoveryKeys', 'threatAssessmentRequests'].map(
+    (part) => `informationProtection/${part}*`,
+  ),
+  ...['directory/deviceLocalCredentials*', 'deviceLocalCredentials*'],
+  ...['servicePrincipals/*', 'servicePrincipals(*'].map((one) => `${one}/synchronization/secrets*`),
+  // Functions of Intune, such as `getFileVaultKey` of a device, and what is below its settings.
+  ...['deviceManagement/*/*/*', 'deviceManagement/*(*/*'],
+  ...['users/*/managedDevices', 'users(*/managedDevices'].map((devices) => `${devices}*`),
+]
+
+/** Reading. Its changes are named one by one: many make passwords. */
 const GRAPH = {
   allow: rules(READING, ['/v1.0/**', '/beta/**'], anyCase),
   deny: rules(
     ['*'],
-    ['bitlocker', 'recoveryKeys', 'threatAssessmentRequests']
-      .map((part) => `/*/informationProtection/${part}/**`)
-      .concat(['/*/directory/deviceLocalCredentials/**', '/*/deviceLocalCredentials/**'])
-      .concat(['/*/servicePrincipals/*/synchronization/secrets/**']),
+    GRAPH_KEYS.map((path) => `/*/${path}/**`),
   ),
 }

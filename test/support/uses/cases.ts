@@ -217,7 +217,11 @@ export const USE_CASES: Readonly<Record<string, UseCase>> = {
       GET /subscriptions/s/resourcegroups/g/providers/Microsoft.Compute/virtualMachines/m
       GET /subscriptions/s/resourceGroups/g/providers/Microsoft.Web/sites/a/functions/f
       PUT /subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/n
-      GET https://graph.microsoft.com/v1.0/users`),
+      GET https://graph.microsoft.com/v1.0/users
+      GET https://graph.microsoft.com/v1.0/users('u')/memberOf
+      GET https://graph.microsoft.com/v1.0/servicePrincipals/s
+      GET https://graph.microsoft.com/v1.0/deviceManagement/managedDevices
+      GET https://graph.microsoft.com/v1.0/deviceManagement/managedDevices/d`),
     makes: list(`
       POST /subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a/listKeys
       POST /subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a/LISTKEYS
@@ -234,7 +238,16 @@ export const USE_CASES: Readonly<Record<string, UseCase>> = {
       POST /batch
       POST https://graph.microsoft.com/v1.0/applications/a/addPassword
       POST https://graph.microsoft.com/v1.0/$batch
-      GET https://graph.microsoft.com/v1.0/directory/deviceLocalCredentials/d`),
+      GET https://graph.microsoft.com/v1.0/directory/deviceLocalCredentials/d
+      GET https://graph.microsoft.com/v1.0/directory/deviceLocalCredentials('d')
+      GET https://graph.microsoft.com/v1.0/DeviceLocalCredentials('d')
+      GET https://graph.microsoft.com/v1.0/informationProtection/bitlocker/recoveryKeys('k')
+      GET https://graph.microsoft.com/v1.0/servicePrincipals/s/synchronization/secrets
+      GET https://graph.microsoft.com/v1.0/servicePrincipals('s')/synchronization/secrets
+      GET https://graph.microsoft.com/beta/deviceManagement/managedDevices/d/getFileVaultKey
+      GET https://graph.microsoft.com/beta/deviceManagement/managedDevices('d')/microsoft.graph.getFileVaultKey
+      GET https://graph.microsoft.com/beta/users/u/managedDevices/d/getFileVaultKey
+      GET https://graph.microsoft.com/beta/users('u')/managedDevices('d')/getFileVaultKey`),
   },
   gcp: {
     scopes: ['cloud-platform'],
