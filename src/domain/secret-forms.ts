@@ -11,7 +11,7 @@ const SHORTEST = 6
 /** Nobody escapes every character, least of a long text: it would be six times as long. */
 const LONGEST_ESCAPED = 256
 
-/** The text as it is, in base64, and escaped for URLs, JSON and HTML. */
+/** The text as it is, also in UTF-16, in base64, and escaped for URLs, JSON and HTML. */
 export function formsOf(unchecked: string): Form[] {
   const text = unchecked.toWellFormed()
   const forms = new Map<string, Form>()
@@ -30,6 +30,8 @@ export function formsOf(unchecked: string): Form[] {
   ])) {
     add(Buffer.from(written))
   }
+  // Without its last zero it stands in both byte orders.
+  add(Buffer.from(text, 'utf16le').subarray(0, -1))
   for (const offset of [0, 1, 2]) {
     const bits = (offset + bytes.length) * 8
     const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')

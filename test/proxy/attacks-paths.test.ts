@@ -77,6 +77,9 @@ describe('paths that are not what they seem (the list of Warden)', () => {
       '/user/1/tokens%3fx',
     ],
     ...['/repos/acme/shop/keys;x', '/repos/acme/shop/KEYS/1'],
+    // Rails and Grape, which GitLab is made of, take off a format.
+    ...['/user/1/tokens.json', '/user/1/tokens.JSON/', '/user/1/tokens%2ejson', '/user/1/tokens.json;x'],
+    ...['/user/1/tokens.', '/graphql.xml', '/repos/acme/shop/keys.json'],
   ])('denies %s in the way that a lenient server reads it', (path) => {
     expect(get(path)).toBe('denied')
   })
@@ -128,6 +131,19 @@ describe('paths that are not what they seem (the list of Warden)', () => {
     ]) {
       expect(get(`/public/x${query}`), query).toBe('method_override')
     }
+  })
+
+  it('refuses what Vault would answer with a token that gives the reply elsewhere', () => {
+    const lookUp = (name: string) =>
+      outcome(
+        ask('GET', 'http://127.0.0.1:8200/v1/auth/token/lookup-self', {
+          'X-Vault-Token': w.VAULT,
+          [name]: '5m',
+        }),
+      )
+    expect(lookUp('X-Vault-Request')).toBe('inject')
+    expect(lookUp('X-Vault-Wrap-TTL')).toBe('denied')
+    expect(lookUp('x_vault_wrap_ttl')).toBe('denied')
   })
 })
 

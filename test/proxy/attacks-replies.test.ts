@@ -60,6 +60,20 @@ test.each([
   expect((await ask({ port: it.port })).body).toBe(`{"last": "${'*'.repeat(SECRET.length)}"}`)
 })
 
+test('a reply in gzip to a request for a WebSocket is read and masked, too', async () => {
+  const body = gzipSync(`{"last": "${SECRET}"}`)
+  it.upstream.once('upgrade', (_request, socket) => {
+    const lines = ['HTTP/1.1 200 OK', 'Content-Type: application/json', 'Content-Encoding: gzip']
+    socket.end(
+      Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n`), body]),
+    )
+  })
+  const asked = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
+  const reply = await ask({ port: it.port, headers: { ...BEARER, ...asked, 'sec-websocket-key': 'x' } })
+  expect(reply.body).toBe(`{"last": "${'*'.repeat(SECRET.length)}"}`)
+  expect(reply.headers['content-encoding']).toBe(undefined)
+})
+
 test('a credential that just gives no secret still has its replies masked', async () => {
   await ask({ port: it.port, headers: BEARER })
   it.answer((_request, response) => response.end(SECRET))

@@ -179,6 +179,17 @@ describe('a signature of AWS', () => {
   ])('is refused with %s', (_name, headers, reason) => {
     expect(rules.decide(ask('PUT', bucket, headers))).toMatchObject({ kind: 'refuse', reason })
   })
+
+  it('takes no longer to read where it is nothing but commas', () => {
+    const asked = ask('PUT', bucket, {
+      Authorization: `AWS4-HMAC-SHA256 ${', '.repeat(34)}`,
+      'X-Amz-Security-Token': w.SESSION,
+    })
+    const before = performance.now()
+    expect(rules.decide(asked)).toMatchObject({ kind: 'refuse', reason: 'misplaced' })
+    // With a step for each way to divide them: two to the power of their number.
+    expect(performance.now() - before).toBeLessThan(1_000)
+  })
 })
 
 test('judges a request without a placeholder by the same rules, and sends it without a secret', () => {

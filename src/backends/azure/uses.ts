@@ -29,7 +29,17 @@ export function usesOf({ resources, local }: Config, scopes: readonly string[]):
   })
 }
 
-/** Microsoft.com does not distinguish upper and lower case in paths (ARM, "Resource ID"). */
+/** What Resource Manager gives by GET: keys, and a token that can be exchanged for a master key ("Get Functions Admin Token"). */
+const KEYS_READ = [
+  'Microsoft.DocumentDB/databaseAccounts/*/readonlykeys',
+  'Microsoft.Network/connections/*/sharedkey',
+  'Microsoft.Automation/automationAccounts/*/agentRegistrationInformation',
+  ...['', '/slots/*'].flatMap((slot) =>
+    ['functions/admin', 'hostruntime'].map((path) => `Microsoft.Web/sites/*${slot}/${path}`),
+  ),
+]
+
+/** Microsoft does not distinguish upper and lower case in paths (ARM, "Resource ID"). */
 const anyCase = { caseless: true }
 
 const MANAGER = {
@@ -50,18 +60,30 @@ const MANAGER = {
       `${GROUP}/providers/*/*/*/federatedIdentityCredentials/**`,
       `${GROUP}/providers/Microsoft.ContainerRegistry/registries/*/tokens/**`,
     ]),
-    ...rules(READING, [`${GROUP}/providers/Microsoft.DocumentDB/databaseAccounts/*/readonlykeys/**`]),
+    ...rules(
+      READING,
+      KEYS_READ.map((path) => `${GROUP}/providers/${path}/**`),
+    ),
   ],
 }
 
-/** Reading, without recovery keys and the passwords of devices. Its changes are named one by one: many make passwords. */
+/** What shows recovery keys and passwords. A key may stand in its own segment, or in brackets behind the name (OData, "Canonical URL"). */
+const GRAPH_KEYS = [
+  ...['bitlocker', 'recoveryKeys', 'threatAssessmentRequests'].map(
+    (part) => `informationProtection/${part}*`,
+  ),
+  ...['directory/deviceLocalCredentials*', 'deviceLocalCredentials*'],
+  ...['servicePrincipals/*', 'servicePrincipals(*'].map((one) => `${one}/synchronization/secrets*`),
+  // Functions of Intune, such as `getFileVaultKey` of a device, and what is below its settings.
+  ...['deviceManagement/*/*/*', 'deviceManagement/*(*/*'],
+  ...['users/*/managedDevices', 'users(*/managedDevices'].map((devices) => `${devices}*`),
+]
+
+/** Reading. Its changes are named one by one: many make passwords. */
 const GRAPH = {
   allow: rules(READING, ['/v1.0/**', '/beta/**'], anyCase),
   deny: rules(
     ['*'],
-    ['bitlocker', 'recoveryKeys', 'threatAssessmentRequests']
-      .map((part) => `/*/informationProtection/${part}/**`)
-      .concat(['/*/directory/deviceLocalCredentials/**', '/*/deviceLocalCredentials/**'])
-      .concat(['/*/servicePrincipals/*/synchronization/secrets/**']),
+    GRAPH_KEYS.map((path) => `/*/${path}/**`),
   ),
 }

@@ -76,6 +76,9 @@ export function usesOf(settings: Config, scopes: readonly string[]): readonly Ht
   )
 }
 
+/** One request there holds others, whose paths nobody sees ("Batch requests"). */
+const BATCH = '/batch/**'
+
 /** Where one address stands for all APIs, also those that only make credentials. */
 const OF_ONE_HOST = [
   ...[
@@ -85,7 +88,7 @@ const OF_ONE_HOST = [
   ],
   ...['/v1/token', '/token', '/oauth2/**', '/v2/projects/*/locations/*/keys/**'],
   ...['/google.iam.admin.v1.IAM/**', '/google.iam.credentials.v1.IAMCredentials/**'],
-  '/google.cloud.secretmanager.v1.SecretManagerService/**',
+  ...['/google.cloud.secretmanager.v1.SecretManagerService/**', BATCH],
 ]
 
 const parts = (methods: readonly string[]) => ({
@@ -95,4 +98,7 @@ const parts = (methods: readonly string[]) => ({
   allow: rules(methods, ['/**'], { slashes: true }),
 })
 
-const denied = (name: string): readonly Rule[] => rules(['POST', 'PUT', 'PATCH'], HOSTS[name] ?? [])
+function denied(name: string): readonly Rule[] {
+  const paths = HOSTS[name] ?? []
+  return paths.length === 0 ? [] : rules(['POST', 'PUT', 'PATCH'], [...paths, BATCH])
+}

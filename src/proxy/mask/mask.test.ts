@@ -76,6 +76,17 @@ test.each(['', 'x', 'x-', 'x-access-token:', 'ab:', '\u0000'])(
   },
 )
 
+test('masks a secret in UTF-16, in either byte order', () => {
+  for (const swap of [(bytes: Buffer) => bytes, (bytes: Buffer) => bytes.swap16()]) {
+    const mask = createMasks([SECRET]).mask()
+    const masked = mask.open().write(swap(Buffer.from(`<a>${SECRET}</a>`, 'utf16le')))
+    const left = swap(Buffer.from(masked)).toString('utf16le')
+    expect(left.slice(0, 3) + left.slice(-4)).toBe('<a></a>')
+    expect(mask.count).toBe(1)
+    expect([...SECRET].filter((one) => left.slice(3, -4).includes(one))).toEqual([])
+  }
+})
+
 test('masks headers, and leaves names and other values as they are', () => {
   const mask = createMasks([PLAIN]).mask()
   const raw = [
@@ -191,6 +202,10 @@ test('tells types of text from others', () => {
     ...[
       'image/svg+xml',
       'application/x-ndjson',
+      'application/x-amz-json-1.1',
+      'application/openmetrics-text; version=1.0.0',
+      'application/vnd.elasticsearch+x-ndjson',
+      'application/x-www-form-urlencoded',
       'multipart/form-data; boundary=x',
       'nonsense',
       'a/b/c',
@@ -199,6 +214,7 @@ test('tells types of text from others', () => {
   ]
   const others = [
     'application/octet-stream',
+    'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
     'image/png',
     'application/x-git-upload-pack-result',
     'application/grpc',

@@ -1,17 +1,8 @@
-const TEXT = new Set([
-  ...[
-    'json',
-    'javascript',
-    'ecmascript',
-    'xml',
-    'x-www-form-urlencoded',
-    'x-ndjson',
-    'ndjson',
-    'jsonl',
-    'yaml',
-  ],
-  ...['x-yaml', 'toml', 'graphql', 'sql', 'x-sh', 'x-javascript', 'json-seq', 'x-json-stream', 'stream+json'],
-  ...['jwt', 'jose', 'x-pem-file', 'pem-certificate-chain', 'http', 'x-httpd-php', 'rtf', 'problem', 'csv'],
+/** Words that say in the name of a type that it is text. */
+const WORDS: ReadonlySet<string> = new Set([
+  ...['json', 'ndjson', 'jsonl', 'json5', 'xml', 'yaml', 'toml', 'csv', 'text', 'rtf', 'http', 'problem'],
+  ...['urlencoded', 'javascript', 'ecmascript', 'typescript', 'php', 'sh', 'sql', 'graphql', 'diff', 'patch'],
+  ...['jwt', 'jose', 'prettyjws', 'pem'],
 ])
 
 /** Whether bodies of this `Content-Type` are searched for secrets. One without a type is. */
@@ -21,8 +12,6 @@ export function isText(contentType: string | undefined): boolean {
   // A type that nobody can read is searched, too.
   if (group === undefined || group === '' || name === undefined || name === '' || more.length > 0) return true
   if (group === 'text' || group === 'multipart' || group === 'message') return true
-  const suffix = name.slice(name.lastIndexOf('+') + 1)
-  return (
-    suffix === 'json' || suffix === 'xml' || suffix === 'yaml' || (group === 'application' && TEXT.has(name))
-  )
+  // `x-amz-json-1.1`, `svg+xml`, `openmetrics-text`.
+  return name.split(/[.+-]/).some((word) => WORDS.has(word))
 }

@@ -110,7 +110,8 @@ function isAllowed(rules: readonly Compiled[], method: string, path: Path): Outc
 
 /**
  * The ways in which an upstream may read the path: letters of either case are one, a slash at the end and parameters (`;a=b`) are
- * nothing, several slashes are one, an escaped one is a slash. What denies a request denies it in each.
+ * nothing, several slashes are one, an escaped one is a slash, and a format at the end (`.json`, as Rails and Grape have it) is
+ * nothing. What denies a request denies it in each.
  */
 function denyReadings({ segments, slashes }: Path): readonly (readonly string[])[] {
   const lower = segments.map((segment) => segment.toLowerCase())
@@ -120,8 +121,15 @@ function denyReadings({ segments, slashes }: Path): readonly (readonly string[])
     const isCut = cut.some((segment, index) => segment !== reading[index])
     // The path as it is, too: without its parameters a segment may be empty, which no star stands for, or be nothing at all.
     const all = isCut ? [reading, cut, cut.filter((segment) => segment !== '')] : [reading]
-    return all.map(withoutLastSlash)
+    return all.map(withoutLastSlash).flatMap((one) => [one, ...withoutFormat(one)])
   })
+}
+
+/** None where there is no format. */
+function withoutFormat(segments: readonly string[]): readonly (readonly string[])[] {
+  const last = segments.at(-1) ?? ''
+  const dot = last.lastIndexOf('.')
+  return dot > 0 ? [[...segments.slice(0, -1), last.slice(0, dot)]] : []
 }
 
 function withoutLastSlash(segments: readonly string[]): readonly string[] {

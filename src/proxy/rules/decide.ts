@@ -3,7 +3,7 @@ import { isMethod } from '../../domain/use-rules.ts'
 import type { Held } from '../types.ts'
 import type { Asked, Known, Placeholder, Refused, Verdict } from './asked.ts'
 import { type CompiledUse, compileUse, judge, type Outcome } from './compiled-use.ts'
-import { expectedAuthorities, hostFault, overridesRequest, readHeaders } from './headers.ts'
+import { expectedAuthorities, hostFault, overridesRequest, readHeaders, wrapsReply } from './headers.ts'
 import { createPlaceholderSearch, type PlaceholderSearch } from './placeholders.ts'
 import { findSpots, type Sought } from './places.ts'
 import { readSignature } from './signature.ts'
@@ -87,6 +87,7 @@ function decideAtBackend(sought: Sought, uses: readonly CompiledUse[]): Verdict 
   if (path === null) return refuse('bad_path', { held: found[0]?.held })
   if (overridesRequest(read) || overridesMethod(target))
     return refuse('method_override', { held: found[0]?.held })
+  if (wrapsReply(read)) return refuse('denied', { held: found[0]?.held })
   const [held] = helds
   const own =
     held === undefined ? siteFirst(uses, asked.site) : uses.filter(({ known }) => known.held === held)

@@ -115,6 +115,11 @@ export function overridesRequest({ names }: Read): boolean {
   return names.some((name) => OVERRIDES.has(likeHeader(name)))
 }
 
+/** Vault answers with a token, and whoever has that gets the reply, unmasked (Vault, "Response wrapping"). */
+export function wrapsReply({ names }: Read): boolean {
+  return names.some((name) => likeHeader(name) === 'x-vault-wrap-ttl')
+}
+
 /** A base URL has one list as long as it is open. */
 const canonicalOf = new WeakMap<readonly string[], readonly string[]>()
 

@@ -15,8 +15,8 @@ export interface Signature {
 
 type SigV4 = Place & { readonly in: 'sigv4' }
 
-/** The algorithm, then its three parts in any order. */
-const CREDENTIAL = /^AWS4-HMAC-SHA256 +(?:[^,]*, *)*?Credential=([^,\s]+)/
+/** The algorithm, then its three parts in any order. No character can be matched in two ways, or a long value would take for ever. */
+const CREDENTIAL = /^AWS4-HMAC-SHA256 (?:[^,]*,)*? *Credential=([^,\s]+)/
 
 /** Undefined: no placeholder signed it. The scope is `id/date/region/service/aws4_request`. */
 export function readSignature(place: SigV4, sought: Sought): Signature | Reason | undefined {

@@ -81,7 +81,12 @@ export function readQuery(query: string): [name: string, value: string][] {
 function canonicalValue(headers: ToCanonize['headers'], name: string): string {
   return headers
     .filter(([one]) => one.toLowerCase() === name)
-    .map(([, value]) => value.replace(/^[ \t]+|[ \t]+$/g, '').replace(/[ \t]+/g, ' '))
+    .map(([, value]) =>
+      value
+        .split(/[ \t]+/)
+        .filter((word) => word !== '')
+        .join(' '),
+    )
     .join(',')
 }
 

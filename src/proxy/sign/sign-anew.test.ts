@@ -56,6 +56,28 @@ function signatureIn(made: ReturnType<typeof sign>): string | undefined {
   return texts.map((text) => /Signature=([0-9a-f]{64})/.exec(text)?.[1]).find(Boolean)
 }
 
+it('takes no longer over a value that is nothing but spaces', () => {
+  const timeOf = (value: string) => {
+    const before = performance.now()
+    const made = sign({
+      ...{ method: 'GET', target: '/' },
+      headers: [
+        authorization('20150830/us-east-1/service', 'host;x-amz-date;x-long'),
+        ['X-Amz-Date', '20150830T123600Z'],
+        ['X-Amz-Content-Sha256', EMPTY],
+        ['X-Long', value],
+      ],
+    })
+    expect(made.kind).toBe('signed')
+    return performance.now() - before
+  }
+  const length = 60_000
+  timeOf('x')
+  // As many words, each of which must be looked at, are the measure.
+  const words = timeOf(`a${' b'.repeat(length / 2)}`)
+  expect(timeOf(`a${' '.repeat(length)}b`)).toBeLessThan(100 * words + 100)
+})
+
 describe('documented examples', () => {
   const host = 'examplebucket.s3.amazonaws.com'
   const s3 = (method: string, target: string, hash: string, more: Header[], names: string) =>

@@ -1,5 +1,4 @@
 import { constants } from 'node:http2'
-import type { Readable } from 'node:stream'
 import type { BodyMask } from '../mask/mask.ts'
 import { pump } from './body.ts'
 import type { Context } from './context.ts'
@@ -172,12 +171,8 @@ function download(of: Exchange, state: State, reply: Reply): void {
     return
   }
   const masking = returned.isMasked ? mask?.open() : undefined
-  let source: Readable = reply.body
-  for (const decoder of returned.decoders) {
-    decoder.on('error', (cause) => fail(of, state, new Failure('broken', { cause })))
-    source = source.pipe(decoder)
-  }
-  pump(source, out, {
+  const body = returned.open((failure) => fail(of, state, failure))
+  pump(body, out, {
     onChunk: (chunk) => count(state, line, chunk, masking),
     onEnd: () => {
       const trailers = withoutHop(reply.trailers())

@@ -8,6 +8,12 @@ export function pairsOf(flat: readonly string[]): [name: string, value: string][
   return pairs
 }
 
+/**
+ * For sessions of HTTP/2: several lines of a header that should have one go on, as over HTTP/1. Many a server sends
+ * `X-Content-Type-Options` twice.
+ */
+export const AS_RECEIVED = { strictSingleValueFields: false }
+
 /** As Node wants headers of HTTP/2: names in lower case, several values as a list. */
 export function toFields(flat: readonly string[]): OutgoingHttpHeaders {
   const fields: Record<string, string | string[]> = Object.create(null)

@@ -10,16 +10,15 @@ export interface Returned {
   readonly status: number
   readonly headers: readonly string[]
   readonly isOver: boolean
-  readonly body: Readable
-  /** What the body must pass through before the mask. */
-  readonly decoders: readonly Transform[]
   readonly isMasked: boolean
+  /** The body, decoded where it is masked. `onFault`: it cannot be. */
+  open(onFault: (failure: Failure) => void): Readable
 }
 
 /** Headers of a connection (RFC 9110 §7.6.1); `Trailer` describes the message. */
 const HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authentication-info'],
-  ...['te', 'transfer-encoding', 'upgrade', 'x-mayfly-proxy'],
+  ...['te', 'transfer-encoding', 'upgrade', 'http2-settings', 'x-mayfly-proxy'],
 ])
 /** Statuses without a body, whatever their headers say (RFC 9112 §6.3). */
 const BODILESS = new Set([204, 304])
@@ -35,7 +34,10 @@ export interface ReturnOptions {
 }
 
 /** Throws `Failure` for a body that must be masked and cannot be read. */
-export function returnedOf(reply: Reply, { method, mask, location }: ReturnOptions): Returned {
+export function returnedOf(
+  reply: Omit<Reply, 'trailers'>,
+  { method, mask, location }: ReturnOptions,
+): Returned {
   const { status, body } = reply
   const isOver = reply.isOver || method === 'HEAD' || BODILESS.has(status)
   const { names, encoding, type } = read(reply.headers)
@@ -51,10 +53,23 @@ export function returnedOf(reply: Reply, { method, mask, location }: ReturnOptio
     flat.push(name, lower === 'location' && location !== undefined ? moved(value, location) : value)
   }
   return {
-    ...{ status, isOver, body, isMasked },
-    decoders,
+    ...{ status, isOver, isMasked },
     headers: mask === undefined ? flat : mask.headers(flat),
+    open: (onFault) => openBody(body, decoders, onFault),
   }
+}
+
+function openBody(
+  body: Readable,
+  decoders: readonly Transform[],
+  onFault: (failure: Failure) => void,
+): Readable {
+  let opened = body
+  for (const decoder of decoders) {
+    decoder.on('error', (cause) => onFault(new Failure('broken', { cause })))
+    opened = opened.pipe(decoder)
+  }
+  return opened
 }
 
 export function withoutHop(flat: readonly string[]): string[] {

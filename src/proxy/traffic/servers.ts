@@ -9,6 +9,7 @@ import {
 import type { Socket } from 'node:net'
 import { ignoreErrors } from '../sockets.ts'
 import type { Context } from './context.ts'
+import { AS_RECEIVED } from './flat.ts'
 import { createHttp1Server, KEEP_ALIVE_MS } from './http1-server.ts'
 import type { Inbound, Way } from './inbound/inbound.ts'
 import { readStream } from './inbound/inbound-h2.ts'
@@ -63,6 +64,7 @@ function createHttp2Server(ctx: Context, onRequest: OnRequest) {
     },
     maxSessionMemory: 128,
     maxHeaderListPairs: 256,
+    ...AS_RECEIVED,
   })
   const sessions = new Map<ServerHttp2Session, Way>()
   let opening: Way | undefined

@@ -9,7 +9,7 @@ import { pairsOf } from './flat.ts'
 import type { Inbound } from './inbound/inbound.ts'
 import type { Line } from './line.ts'
 import type { Prepared } from './prepared.ts'
-import { withoutHop } from './reply.ts'
+import { returnedOf, withoutHop } from './reply.ts'
 import { openFrameSearch } from './search-frames.ts'
 import { MAX_HEADER_BYTES } from './upstream/outbound-h1.ts'
 import type { Destination } from './upstream/reach.ts'
@@ -75,8 +75,12 @@ function ask(of: Switch, upstream: Socket): Promise<void> {
     outgoing.once('close', () => clearTimeout(timer))
     outgoing.once('response', (reply) => {
       clearTimeout(timer)
-      resolve()
-      declined(of, reply)
+      try {
+        declined(of, reply)
+        resolve()
+      } catch (error) {
+        reject(error)
+      }
     })
     outgoing.once('upgrade', (reply, _socket, head) => {
       clearTimeout(timer)
@@ -89,17 +93,20 @@ function ask(of: Switch, upstream: Socket): Promise<void> {
 
 /** The upstream answers in HTTP: its reply ends the connection. */
 function declined({ inbound, prepared, line }: Switch, reply: IncomingMessage): void {
-  const flat = withoutHop(reply.rawHeaders)
-  const status = reply.statusCode ?? 0
+  const { statusCode: status = 0, rawHeaders: headers } = reply
+  const { mask } = prepared
+  const received = { status, headers, body: reply, isOver: false }
+  const returned = returnedOf(received, { method: inbound.method, mask, location: undefined })
   line.status = status
-  const masking = prepared.mask?.open()
-  const out = inbound.respond(
-    status,
-    [...(prepared.mask?.headers(flat) ?? flat), 'Connection', 'close'],
-    false,
-  )
+  const masking = returned.isMasked ? mask?.open() : undefined
+  const out = inbound.respond(status, [...returned.headers, 'Connection', 'close'], returned.isOver)
   reply.on('error', () => inbound.break())
-  pump(reply, out, {
+  if (returned.isOver) {
+    reply.resume()
+    return
+  }
+  const body = returned.open(() => inbound.break())
+  pump(body, out, {
     onChunk: (chunk) => {
       line.bytesReceived += chunk.length
       return masking === undefined ? chunk : masking.write(chunk)

@@ -1,4 +1,4 @@
-import type { Http2Stream } from 'node:http2'
+import { constants, type Http2Stream, type OutgoingHttpHeaders } from 'node:http2'
 
 /**
  * Node ends a stream that the other side reset without an error as it ends a complete one (RFC 9113 §8.1 permits such a reset
@@ -17,5 +17,14 @@ export function endOnlyWhole(stream: Http2Stream): void {
       isWhole = true
     }
     return push(chunk, encoding)
+  }
+}
+
+/** Ends it with these, at the event that wants them. Trailers that Node does not write break it: without them it is not whole. */
+export function endWithTrailers(stream: Http2Stream, trailers: OutgoingHttpHeaders): void {
+  try {
+    stream.sendTrailers(trailers)
+  } catch {
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR)
   }
 }

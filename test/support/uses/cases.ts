@@ -215,12 +215,22 @@ export const USE_CASES: Readonly<Record<string, UseCase>> = {
     ordinary: list(`
       GET /subscriptions
       GET /subscriptions/s/resourcegroups/g/providers/Microsoft.Compute/virtualMachines/m
+      GET /subscriptions/s/resourceGroups/g/providers/Microsoft.Web/sites/a/functions/f
       PUT /subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/n
-      GET https://graph.microsoft.com/v1.0/users`),
+      GET https://graph.microsoft.com/v1.0/users
+      GET https://graph.microsoft.com/v1.0/users('u')/memberOf
+      GET https://graph.microsoft.com/v1.0/servicePrincipals/s
+      GET https://graph.microsoft.com/v1.0/deviceManagement/managedDevices
+      GET https://graph.microsoft.com/v1.0/deviceManagement/managedDevices/d`),
     makes: list(`
       POST /subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a/listKeys
       POST /subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a/LISTKEYS
       GET /subscriptions/s/resourceGroups/g/providers/microsoft.documentdb/databaseAccounts/a/readonlykeys
+      GET /subscriptions/s/resourceGroups/g/providers/Microsoft.Web/sites/a/functions/admin/token
+      GET /subscriptions/s/resourceGroups/g/providers/microsoft.web/sites/a/slots/b/Functions/admin/token
+      GET /subscriptions/s/resourceGroups/g/providers/Microsoft.Web/sites/a/hostruntime/admin/host/systemkeys
+      GET /subscriptions/s/resourceGroups/g/providers/Microsoft.Network/connections/c/sharedkey
+      GET /subscriptions/s/resourceGroups/g/providers/Microsoft.Automation/automationAccounts/a/agentRegistrationInformation
       PUT /subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i
       PUT /subscriptions/s/resourceGroups/g/providers/microsoft.managedidentity/userAssignedIdentities/i
       PUT /subscriptions/s/resourceGroups/g/providers/Microsoft.Resources/deployments/d
@@ -228,7 +238,16 @@ export const USE_CASES: Readonly<Record<string, UseCase>> = {
       POST /batch
       POST https://graph.microsoft.com/v1.0/applications/a/addPassword
       POST https://graph.microsoft.com/v1.0/$batch
-      GET https://graph.microsoft.com/v1.0/directory/deviceLocalCredentials/d`),
+      GET https://graph.microsoft.com/v1.0/directory/deviceLocalCredentials/d
+      GET https://graph.microsoft.com/v1.0/directory/deviceLocalCredentials('d')
+      GET https://graph.microsoft.com/v1.0/DeviceLocalCredentials('d')
+      GET https://graph.microsoft.com/v1.0/informationProtection/bitlocker/recoveryKeys('k')
+      GET https://graph.microsoft.com/v1.0/servicePrincipals/s/synchronization/secrets
+      GET https://graph.microsoft.com/v1.0/servicePrincipals('s')/synchronization/secrets
+      GET https://graph.microsoft.com/beta/deviceManagement/managedDevices/d/getFileVaultKey
+      GET https://graph.microsoft.com/beta/deviceManagement/managedDevices('d')/microsoft.graph.getFileVaultKey
+      GET https://graph.microsoft.com/beta/users/u/managedDevices/d/getFileVaultKey
+      GET https://graph.microsoft.com/beta/users('u')/managedDevices('d')/getFileVaultKey`),
   },
   gcp: {
     scopes: ['cloud-platform'],
@@ -241,6 +260,9 @@ export const USE_CASES: Readonly<Record<string, UseCase>> = {
     makes: list(`
       POST https://storage.googleapis.com/storage/v1/projects/p/hmacKeys
       POST https://storage.googleapis.com/
+      POST https://storage.googleapis.com/batch/storage/v1
+      POST https://compute.googleapis.com/batch/compute/v1
+      POST https://sqladmin.googleapis.com/batch
       POST https://storage.googleapis.com/google.storage.v2.Storage/CreateHmacKey
       POST https://iam.googleapis.com/v1/projects/p/serviceAccounts/a/keys
       POST https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a:generateAccessToken

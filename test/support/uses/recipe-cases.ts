@@ -21,6 +21,8 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
     makes: list(`
       POST /api/v4/projects/acme%2Fapp/access_tokens
       POST /api/v4/projects/acme%2Fapp/Access_Tokens/
+      POST /api/v4/projects/acme%2Fapp/access_tokens.json
+      POST /api/v4/projects/acme%2Fapp/deploy_tokens.json/
       POST /api/v4/projects/acme%2Fapp/access_tokens/1/rotate
       POST /api/v4/projects/acme%2Fapp/deploy_tokens
       POST /api/v4/projects/acme%2Fapp/deploy_keys
@@ -38,6 +40,7 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
       POST /api/v4/groups/acme/access_tokens
       POST /api/v4/projects/1/issues
       POST /api/graphql
+      GET /api/v4/projects/acme%2Fapp/packages/conan/v1/users/authenticate
       GET /jwt/auth
       POST /oauth/token
       POST /acme/other.git/git-upload-pack`),
@@ -104,6 +107,7 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
       POST /artifactory/api/security%2Ftoken
       PUT /artifactory/api/security/apiKey
       GET /artifactory/api/docker/images/v2/token
+      GET /artifactory/api/conan/conan-all/v2/users/authenticate
       GET /artifactory/api/npm/auth
       PUT /artifactory/api/npm/npm-all/-/user/org.couchdb.user:x
       GET /artifactory/api/system/configuration
@@ -221,6 +225,7 @@ export const RECIPE_CASES: Readonly<Record<string, UseCase>> = {
       POST /api/v2/teams/team-1/authentication-tokens
       POST /api/v2/teams/team-1/authentication-token
       POST /api/v2/organizations/acme/authentication-token
+      POST /api/v2/organizations/acme/authentication-token.json
       POST /api/v2/users/u/authentication-tokens
       POST /api/v2/agent-pools/p/authentication-tokens
       POST /api/v2/organizations/acme/ssh-keys

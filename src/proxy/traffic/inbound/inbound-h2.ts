@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { readHttp2 } from '../../rules/http2.ts'
 import { pairsOf, toFields } from '../flat.ts'
-import { endOnlyWhole } from '../whole-stream.ts'
+import { endOnlyWhole, endWithTrailers } from '../whole-stream.ts'
 import type { Inbound } from './inbound.ts'
 
 /** Null: the request is malformed. `raw`: names and values in turn, with pseudo-headers. */
@@ -17,7 +17,7 @@ export function readStream(stream: ServerHttp2Stream, flags: number, raw: readon
   stream.on('trailers', (_headers, _flags, ...more: unknown[]) => {
     received = (more[0] as string[] | undefined) ?? []
   })
-  stream.on('wantTrailers', () => stream.sendTrailers(toFields(sent)))
+  stream.on('wantTrailers', () => endWithTrailers(stream, toFields(sent)))
   stream.once('finish', () => {
     isComplete = true
   })
@@ -52,6 +52,10 @@ export function readStream(stream: ServerHttp2Stream, flags: number, raw: readon
 }
 
 function inform(stream: ServerHttp2Stream, status: number, flat: readonly string[]): void {
-  if (!stream.headersSent && !stream.closed)
+  if (stream.headersSent || stream.closed) return
+  try {
     stream.additionalHeaders({ ':status': status, ...toFields(flat) })
+  } catch {
+    // A header that Node does not write: the reply itself is still to come.
+  }
 }

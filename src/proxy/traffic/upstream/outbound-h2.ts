@@ -6,7 +6,7 @@ import {
 } from 'node:http2'
 import { Failure } from '../failure.ts'
 import { toFields } from '../flat.ts'
-import { endOnlyWhole } from '../whole-stream.ts'
+import { endOnlyWhole, endWithTrailers } from '../whole-stream.ts'
 import type { Outbound, OutboundEvents, OutRequest } from './outbound.ts'
 import type { Taken } from './sessions.ts'
 
@@ -25,7 +25,7 @@ export function sendByHttp2(
   endOnlyWhole(stream)
   stream.once('close', release)
   let trailers: OutgoingHttpHeaders = {}
-  stream.on('wantTrailers', () => stream.sendTrailers(trailers))
+  stream.on('wantTrailers', () => endWithTrailers(stream, trailers))
   const state = listen(stream, on)
   return {
     body: stream,

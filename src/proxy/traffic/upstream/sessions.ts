@@ -2,6 +2,7 @@ import { type ClientHttp2Session, connect } from 'node:http2'
 import type { Socket } from 'node:net'
 import { ignoreErrors } from '../../sockets.ts'
 import { Failure } from '../failure.ts'
+import { AS_RECEIVED } from '../flat.ts'
 import type { Destination } from './reach.ts'
 
 /** A session, with room for a stream that is counted until `release` is called. */
@@ -86,6 +87,7 @@ export function startSession(
     createConnection: () => socket,
     settings: { enablePush: false, initialWindowSize: WINDOW_BYTES },
     maxSessionMemory: 2 * SLOW_STREAMS,
+    ...AS_RECEIVED,
   })
   ignoreErrors(session)
   // Streams have a time of their own: they end as they would have.
