@@ -38,6 +38,12 @@ export class MayflyError extends Error {
   }
 }
 
+/** The same error where several backends are asked: it says which one it is about. A login is of none. */
+export function aboutBackend(error: unknown, backend: string): unknown {
+  if (!(error instanceof MayflyError) || error.status === 401) return error
+  return new MayflyError({ ...error, message: `${backend}: ${error.message}` })
+}
+
 const MESSAGES = {
   refused: 'nothing is listening there',
   dns: 'the name cannot be resolved',

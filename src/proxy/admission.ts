@@ -18,7 +18,9 @@ export function createAdmission({ uids, log }: AdmissionParts): (raw: Socket) =>
     const uid = await uidOf(raw)
     if (uid !== undefined && may.includes(uid)) return true
     if (!hasWarned && !raw.destroyed)
-      log.warn('another user, or one without a number here, connected, and was turned away')
+      log.warn(
+        'another user, or one without a number here, connected, and was turned away; --uid of `mayfly proxy` names those that may connect',
+      )
     hasWarned = true
     return false
   }

@@ -258,7 +258,18 @@ async function leadTo(
   await chmod(bundle, mode)
   const hosts = ways.flatMap(({ held }) => held.uses.map(hostOf))
   const first = { ...addresses, ...paths, ...databaseVariables(ways, env) }
-  return { variables: { ...first, ...forwardVariables(forward, bundle, { ...env, ...first }, hosts) }, notes }
+  const variables = { ...first, ...forwardVariables(forward, bundle, { ...env, ...first }, hosts) }
+  return { variables, notes: [...notes, ...noteOfProxy(env)] }
+}
+
+/** The user's network may have no other way out. */
+function noteOfProxy(env: Env): string[] {
+  const given = env['HTTPS_PROXY'] || env['https_proxy']
+  return given
+    ? [
+        'mayfly: HTTPS_PROXY is replaced. The proxy of this run reaches every host itself, without the proxy that was set.',
+      ]
+    : []
 }
 
 /** What clients of a database need besides: where a variable of it is delivered, the others that lead there. */

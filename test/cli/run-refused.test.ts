@@ -81,6 +81,7 @@ describe('without issuing anything, refuses', () => {
     ['a variable of mayfly', ['--env', 'MAYFLY_TOKEN=demo', 'true']],
     ['an empty variable name', ['--env', '=demo', 'true']],
     ['an empty backend', ['--env', 'A=', 'true']],
+    ['a backend with a scope', ['--backend', 'demo:read', 'true']],
     ['an invalid field', ['--env', 'A=demo:{{', 'true']],
     ['the same variable twice', ['--env', 'A=demo', '--file', 'A=demo', 'true']],
     [

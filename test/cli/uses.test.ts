@@ -106,6 +106,9 @@ test('runs requests shows what the proxy of a run did, and --refused what it did
   expect(decisions.sort()).toEqual(['misused', 'refused'])
   const shown = await runCli(['runs', 'show', run], { env: own })
   expect(shown.stdout).toMatch(/^requests: +3 \(2 refused, 2 secrets masked\)$/m)
+  expect(shown.stdout).toMatch(/^live credentials: +0$/m)
+  const misused = await mayfly('audit', '--action', 'placeholder.misused')
+  expect(misused.stdout).toMatch(new RegExp(`  ${run}  GET  api\\.example\\.com:443  denied$`, 'm'))
 })
 
 test('runs requests of nothing says so, and of another agent is refused unless an administrator asks', async () => {

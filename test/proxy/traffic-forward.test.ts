@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { run } from '../support/run-program.ts'
 import {
   ask,
   askThrough,
@@ -299,7 +300,23 @@ test.each([
   const { reply, socket } = await connectThrough(url, target)
   socket.destroy()
   expect(reply).toMatch(/^HTTP\/1.1 4\d\d /)
-  if (!reply.includes('proxy_bad_framing')) expect(reply).toContain(`proxy_${reason}`)
+  if (reply.includes('proxy_bad_framing')) return
+  expect(reply).toContain(`"proxy_${reason}"`)
+  // Many clients show nothing else of it.
+  expect(reply.split('\r\n')[0]).toContain(` (mayfly: proxy_${reason})`)
+})
+
+test('a program that does not trust the certificate of the run is told of, once for each host', async () => {
+  const target = `https://api.test:${ports.modern}/`
+  for (let tries = 0; tries < 2; tries += 1) {
+    const { code, stderr } = await run(
+      ['curl', '-sS', '-x', url, '--noproxy', '', '--cacert', certificates.ca, target],
+      { PATH: process.env['PATH'] ?? '' },
+    )
+    expect([code, stderr]).toEqual([60, expect.stringContaining('certificate')])
+  }
+  const told = world.warnings.filter((one) => one.includes('does not trust'))
+  expect(told).toEqual([expect.stringContaining(' for api.test. ')])
 })
 
 test('the name in the TLS handshake must be that of CONNECT', async () => {

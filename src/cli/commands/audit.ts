@@ -116,7 +116,7 @@ const ACTION_WIDTH = 24
 /** `time  action  who  what`; a failure is marked. */
 function lineOf({ out }: Context, entry: AuditEntry): string {
   const { timestamp, action, outcome, agent_name, agent_id, actor, backend, credential_id, run } = entry
-  const { name, route } = (entry.details ?? {}) as { name?: unknown; route?: unknown }
+  const { name, route, authority, method } = (entry.details ?? {}) as Readonly<Record<string, unknown>>
   const who = agent_name ?? agent_id ?? (typeof name === 'string' ? name : '')
   const by = actor === agent_id || actor === '' ? '' : `by ${actor}`
   const scopes = Array.isArray(entry.scopes) ? entry.scopes.join(' ') : ''
@@ -129,6 +129,8 @@ function lineOf({ out }: Context, entry: AuditEntry): string {
     scopes,
     entry.ttl ?? '',
     typeof route === 'string' ? route : '',
+    // Where a placeholder was sent.
+    ...(typeof authority === 'string' ? [typeof method === 'string' ? method : '', authority] : []),
   ]
   const text = oneLine(words.filter((word) => word !== '').join('  '))
   const mark = outcome === 'ok' ? '' : `  ${out.paint('red', oneLine(outcome))}`

@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { pause } from '../../client/abort.ts'
+import { MayflyError } from '../../client/errors.ts'
 import { unlessAborted } from '../../domain/abort.ts'
 import type { RunningProxy } from '../../proxy/start-proxy.ts'
-import { type Failure, failureOf } from '../frame/failure.ts'
+import { failureOf } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { type Channel, type FromProxy, openChannel, type ToProxy } from '../run/proxy-channel.ts'
 import { inWords } from '../run/proxy-failure.ts'
@@ -31,7 +32,7 @@ export const verb = defineVerb({
       const session = await opening
       await serve(context, session, start, pipe)
     } catch (error) {
-      pipe.channel.send({ failed: failureIn(error) })
+      pipe.channel.send(failureIn(error))
       await pipe.channel.end()
     } finally {
       release()
@@ -122,14 +123,15 @@ async function lead(proxy: RunningProxy, env: Context['env'], channel: Channel<F
   try {
     channel.send({ leading: await proxy.leadTo(env) })
   } catch (error) {
-    channel.send({ failed: failureIn(error) })
+    channel.send(failureIn(error))
   }
 }
 
-/** Plain data: JSON has nothing of an error. */
-function failureIn(error: unknown): Failure {
+/** Plain data: JSON has nothing of an error. What the server says, `mayfly run` puts into its own words. */
+function failureIn(error: unknown): FromProxy {
+  if (error instanceof MayflyError) return { refused: { ...error, message: error.message } }
   const { code, message, hint, exitCode } = failureOf(inWords(error))
-  return { code, message, hint, exitCode }
+  return { failed: { code, message, hint, exitCode } }
 }
 
 const ROUNDS = 20

@@ -56,6 +56,8 @@ export const verb = defineVerb({
       'two fields of one credential',
     'mayfly run --file TOKEN_FILE=reports --ttl 5m --redact -- ./nightly.sh':
       'in a file that is renewed, and never in the output',
+    'mayfly run --proxy --backend claude --backend github -- claude':
+      'with placeholders: a proxy beside it puts the secrets into its requests',
   },
   json: 'one line on standard error after the command has ended: {run, credentials: [{id, backend, expires_at, revoked}], exit_code}, with a proxy also proxy: {requests, refused, misused, redacted, lost, dead_after_ms}',
   exits: [3, 4, 5],

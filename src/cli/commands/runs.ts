@@ -109,7 +109,7 @@ function describe(run: Run, now: number): string {
     purpose: run.purpose ?? undefined,
     state: run.state,
     heartbeat: `every ${run.heartbeat}`,
-    credentials: String(run.credentials.live),
+    'live credentials': String(run.credentials.live),
     requests: run.requests && requestsOf(run.requests),
     started: at(run.started_at),
     'last beat': at(run.last_beat),
@@ -124,7 +124,7 @@ function describe(run: Run, now: number): string {
 }
 
 const requestsOf = ({ total, refused, redacted }: NonNullable<Run['requests']>) =>
-  `${total} (${refused} refused, ${redacted} secrets masked)`
+  `${total} (${refused} refused, ${redacted} ${redacted === 1 ? 'secret' : 'secrets'} masked)`
 
 export const requests = defineVerb({
   description:

@@ -1,4 +1,4 @@
-import { lstat, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { shellWord } from '../../domain/formats/shell-word.ts'
 import { CliError, systemReason } from '../frame/failure.ts'
@@ -33,10 +33,12 @@ export async function openProxyPlace(context: Context, envFile: string | undefin
   const path = resolve(context.cwd, envFile)
   const beside = `${path}.d`
   try {
-    await removeOurs(beside)
-    await mkdir(beside, { mode: DIRECTORY_MODE })
+    await requireOurs(path, beside)
     // What stands there is of a proxy that was killed: nobody must start with it.
     await rm(path, { force: true })
+    await rm(beside, { recursive: true, force: true, maxRetries: 3 })
+    await mkdir(beside, { mode: DIRECTORY_MODE })
+    await writeFile(join(beside, MARK), '', { mode: FILE_MODE, flag: 'wx' })
   } catch (error) {
     throw notWritten(beside, error)
   }
@@ -52,17 +54,26 @@ export async function openProxyPlace(context: Context, envFile: string | undefin
   }
 }
 
-/** In a directory that others can write, one of this name could be anybody's. */
-async function removeOurs(path: string): Promise<void> {
-  const facts = await lstat(path).catch(() => undefined)
-  if (facts === undefined) return
-  if (!facts.isDirectory() || facts.uid !== process.getuid?.())
-    throw new CliError('not_ours', `${path} is there already, and is no directory of this user.`, {
-      exit: 2,
-      hint: 'Remove it, or choose another --write-env.',
-    })
-  await rm(path, { recursive: true, force: true, maxRetries: 3 })
+/** In the directory of each proxy, and in none of somebody's own. */
+const MARK = '.mayfly-proxy'
+
+/**
+ * Nothing is removed that no proxy of this user has made: in a directory that others can write, one of this name could be
+ * anybody's, and a `.env` is often the user's own.
+ */
+async function requireOurs(path: string, beside: string): Promise<void> {
+  const directory = await lstat(beside).catch(() => undefined)
+  if (directory !== undefined && (!directory.isDirectory() || directory.uid !== process.getuid?.()))
+    throw taken(`${beside} is there already, and is no directory of this user.`)
+  const names = directory === undefined ? [] : await readdir(beside)
+  const isOurs = names.includes(MARK)
+  if (names.length > 0 && !isOurs) throw taken(`${beside} has files that no proxy has made.`)
+  if (!isOurs && (await lstat(path).catch(() => undefined)) !== undefined)
+    throw taken(`${path} is there already, and no proxy has written it.`)
 }
+
+const taken = (message: string) =>
+  new CliError('not_ours', message, { exit: 2, hint: 'Remove it, or choose another --write-env.' })
 
 /** Placeholders are written once: nothing is replaced while somebody reads it. */
 function directoryFor(path: string): PrivateDirectory {

@@ -1,3 +1,4 @@
+import { aboutBackend } from '../../client/errors.ts'
 import { Interrupted } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
@@ -93,10 +94,14 @@ async function obtainAll(
     })),
   )
   const kinds = await asking
+  const of = (error: unknown, index: number) => {
+    const backend = requested.length === 1 ? undefined : requested[index]?.request.backend
+    return backend === undefined ? error : aboutBackend(error, backend)
+  }
   return results.map((one, index) => {
-    if (one.status === 'rejected') throw one.reason
+    if (one.status === 'rejected') throw of(one.reason, index)
     const kind = kinds[index]
-    if (kind?.status === 'rejected') throw kind.reason
+    if (kind?.status === 'rejected') throw of(kind.reason, index)
     return { ...one.value, kind: kind?.value }
   })
 }

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import type { MayflyErrorFacts } from '../../client/errors.ts'
 import type { IssuedCredential, IssueRequest } from '../../client/wire.ts'
 import { parseJson } from '../../domain/formats/json.ts'
 import type { Leading, PlaceholderCredential, ProxyEnd, RunningProxy } from '../../proxy/start-proxy.ts'
@@ -35,6 +36,8 @@ export type FromProxy =
   | { readonly started: readonly PlaceholderCredential[] }
   | { readonly leading: Leading }
   | { readonly failed: Failure }
+  /** By the server. */
+  | { readonly refused: MayflyErrorFacts }
   | { readonly note: string }
   | { readonly ended: ProxyEnd }
   | { readonly closed: ReturnType<RunningProxy['totals']> }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
+import { MayflyError } from '../../client/errors.ts'
 import { CliError, EXIT, type ExitCode, type Failure } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { ownCommand, wayFlags } from '../git/wrapper.ts'
@@ -72,7 +73,7 @@ export function startProxyProcess(context: Context, options: ProxyProcessOptions
       else if ('closed' in message) closed.resolve(message.closed)
       else {
         isClosing = true
-        lose(errorOf(message.failed))
+        lose('refused' in message ? new MayflyError(message.refused) : errorOf(message.failed))
       }
     },
   })

@@ -12,4 +12,10 @@ export function describeTotals(totals: ReturnType<RunningProxy['totals']>, crede
   ].join(', ')
 }
 
+/** Where what was refused can be read; empty where nothing was. */
+export const whereRefused = (
+  { refused }: Pick<ReturnType<RunningProxy['totals']>, 'refused'>,
+  run: string,
+) => (refused === 0 ? '' : `. What was refused: mayfly runs requests ${run} --refused`)
+
 export const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`

@@ -91,6 +91,11 @@ export function requestedByFlags(options: Omit<CredentialOptions, 'config'>): Re
   }
   for (const backend of options.backend ?? []) {
     if (backend === '') throw usage('--backend is empty.', 'List them with `mayfly backends`.')
+    if (backend.includes(':'))
+      throw usage(
+        '--backend takes the name of a backend alone.',
+        `For one of its scopes, write --backend ${backend.slice(0, backend.indexOf(':'))} --scope ${backend}.`,
+      )
     requestFor(backend).isSpread = true
   }
   for (const text of options.env ?? []) {

@@ -17,7 +17,7 @@ import { asIssuance } from './proxied.ts'
 import { describeProxyEnd, type EndOfProxy } from './proxy-end.ts'
 import { inWords } from './proxy-failure.ts'
 import { serverOfProxy } from './proxy-server.ts'
-import { count, describeTotals } from './proxy-totals.ts'
+import { count, describeTotals, whereRefused } from './proxy-totals.ts'
 import { takeSignals } from './signal-phases.ts'
 
 /** A proxy that stands alone. */
@@ -148,7 +148,8 @@ async function serve(
   } finally {
     open?.onBeaten(() => {})
     await proxy.close()
-    note(`mayfly: ${describeTotals(proxy.totals(), issued.outcomes().length)}.`)
+    const totals = proxy.totals()
+    note(`mayfly: ${describeTotals(totals, issued.outcomes().length)}${whereRefused(totals, id)}.`)
   }
 }
 

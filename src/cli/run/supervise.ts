@@ -223,7 +223,8 @@ export async function settleAll(
         `mayfly: No reply to a request for a credential of ${backend}: if the server issued one, it ${run === undefined ? 'expires on its own' : `ends with ${run.id}, which misses its heartbeats now`}.`,
       ),
     )
-  const proxy = reportOf?.(left.length === 0)
+  // Without a command there is nothing that a proxy did.
+  const proxy = end && reportOf?.(left.length === 0)
   if (proxy !== undefined) context.out.note(oneLine(`mayfly: ${proxy.text}`))
   if (context.out.isJson && end !== undefined) {
     const exit_code = left.length > 0 ? end.code || 1 : end.code

@@ -11,7 +11,7 @@ import { deliverAll } from './prepare.ts'
 import { asIssuance } from './proxied.ts'
 import { describeProxyEnd } from './proxy-end.ts'
 import { type ProxyProcess, startProxyProcess } from './proxy-process.ts'
-import { describeTotals } from './proxy-totals.ts'
+import { describeTotals, whereRefused } from './proxy-totals.ts'
 import type { Redaction } from './redact.ts'
 import type { Preparation, ProxyReport } from './supervise.ts'
 
@@ -44,7 +44,7 @@ export async function prepareThroughProxy(
   onEnd(async () => {
     totals = await proxy.close()
   })
-  const report = () => onReport((deadMs) => reportOf(totals, issued.outcomes().length, deadMs))
+  const report = () => onReport((deadMs) => reportOf(runId, totals, issued.outcomes().length, deadMs))
 
   const [run, root] = await Promise.all([runFor(preparation), openDirectory()])
   runId = run.id
@@ -89,6 +89,7 @@ async function runFor({ run, session, signal }: Preparation) {
 }
 
 function reportOf(
+  run: string,
   totals: Awaited<ReturnType<ProxyProcess['close']>>,
   credentials: number,
   deadMs: number | undefined,
@@ -96,7 +97,7 @@ function reportOf(
   const dead = deadMs === undefined ? '' : `; dead after ${spent(deadMs)}`
   if (totals === undefined) return { text: `what the proxy did is not known${dead}`, facts: {} }
   return {
-    text: `${describeTotals(totals, credentials)}${dead}`,
+    text: `${describeTotals(totals, credentials)}${dead}${whereRefused(totals, run)}`,
     facts: { ...totals, ...(deadMs !== undefined && { dead_after_ms: Math.round(deadMs) }) },
   }
 }

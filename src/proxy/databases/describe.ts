@@ -1,5 +1,4 @@
 import { hostPort } from '../../domain/network/address.ts'
-import { LOOPBACK } from './listen.ts'
 import type { DatabaseParts, OpenedDatabase } from './parts.ts'
 
 interface Where {
@@ -63,9 +62,8 @@ const FORMS: Readonly<Record<DatabaseParts['use']['protocol'], (known: Known) =>
     }
   },
   mysql(known) {
-    const { isByPort, socket, port, username, database, password } = known
-    // The libraries of MySQL and MariaDB take the socket for this name, and all others the port.
-    const host = isByPort || known.host !== LOOPBACK ? known.host : 'localhost'
+    // The clients would take the socket for `localhost`: not this one where a file of theirs names another, as Debian's does.
+    const { isByPort, socket, host, port, username, database, password } = known
     return {
       fields: { host, port, username, database, password, url: urlOf('mysql', known) },
       variables: {

@@ -37,36 +37,20 @@ export async function listenOnSocket(
   throw new Error(`There is no free name for a socket in ${directory}.`)
 }
 
-/** A port on 127.0.0.1 or `host`, and the same one on ::1 where `both`, so that nobody else has what `localhost` may stand for. */
+/** A port on 127.0.0.1 or `host`. */
 export async function listenOnPort(
   rules: Rules,
-  both: boolean,
   onChild: OnChild,
-): Promise<{ servers: readonly Server[]; port: number }> {
+): Promise<{ server: Server; port: number }> {
   const mayConnect = createAdmission(rules)
-  const admit = async (child: Socket) => {
+  const server = newServer(async (child) => {
     if (!(await mayConnect(child))) child.resetAndDestroy()
     else if (!child.destroyed) onChild(child, { provesItself: true })
-  }
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const server = newServer(admit)
-    await isListening(server, { host: rules.host ?? LOOPBACK, port: 0 })
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('The port has no number.')
-    const { port } = address
-    if (!both) return { servers: [server], port }
-    const other = newServer(admit)
-    try {
-      if (await isListening(other, { host: '::1', port })) return { servers: [server, other], port }
-    } catch (error) {
-      // Without IPv6 nobody else has it, either.
-      if (/EADDRNOTAVAIL|EAFNOSUPPORT/.test(codeOf(error))) return { servers: [server], port }
-      server.close()
-      throw error
-    }
-    server.close()
-  }
-  throw new Error('There is no port that is free on 127.0.0.1 and on ::1.')
+  })
+  await isListening(server, { host: rules.host ?? LOOPBACK, port: 0 })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The port has no number.')
+  return { server, port: address.port }
 }
 
 function newServer(onChild: (child: Socket) => unknown): Server {

@@ -34,8 +34,8 @@ export async function openDatabase(parts: DatabaseParts): Promise<OpenedDatabase
   const bySocket = await listenOnSocket(directory, SOCKETS[use.protocol], onChild)
   let servers: readonly Server[] = [bySocket.server]
   try {
-    const byPort = await listenOnPort(parts, use.protocol === 'mysql' && host === LOOPBACK, onChild)
-    servers = [...servers, ...byPort.servers]
+    const byPort = await listenOnPort(parts, onChild)
+    servers = [...servers, byPort.server]
     const where = {
       host,
       directory,

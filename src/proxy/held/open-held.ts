@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { aboutBackend } from '../../client/errors.ts'
 import type { IssuedCredential, IssueRequest, Run, RunState } from '../../client/wire.ts'
 import type { Clocks } from '../../domain/stopwatch.ts'
 import type { ProxyLog } from '../types.ts'
@@ -71,7 +72,7 @@ export async function openHeld(options: HeldOptions): Promise<HeldCredentials> {
   const states = compareStates(holdings, life.onEnded)
   try {
     await followRun({ ...states, runs: client.runs, id: run.id, sign, clocks }, signal)
-    holdings.push(...(await allOf(asked.map((one) => hold(options, life, one)))))
+    holdings.push(...(await allOf(asked.map((one) => holdNamed(options, life, one)))))
     states.compareAgain()
   } catch (error) {
     life.close()
@@ -131,6 +132,15 @@ async function hold(
   const { secrets } = first.live
   const placeholders = placeholdersFor(secrets, (field, secret) => placeholderFor(type, field, secret))
   return createHolding({ ...life, ...ends, name, type, first, placeholders })
+}
+
+/** With several, an error says which one it is about. */
+async function holdNamed(options: HeldOptions, life: Life, one: Asked): Promise<Holding> {
+  try {
+    return await hold(options, life, one)
+  } catch (error) {
+    throw options.requests.length === 1 ? error : aboutBackend(error, one.request.backend)
+  }
 }
 
 function keep(

@@ -10,7 +10,7 @@ import { createHttp1Server } from './http1-server.ts'
 import type { Way } from './inbound/inbound.ts'
 import { beginLine } from './line.ts'
 import { answerBare, refuse } from './own-reply.ts'
-import { openSecure } from './secure.ts'
+import { type OnSecure, openSecure } from './secure.ts'
 import { destinationOf } from './serve.ts'
 import type { OnRequest, Servers } from './servers.ts'
 import { isTunnelled, openTunnel } from './tunnel.ts'
@@ -28,6 +28,7 @@ export function newLogin(): Login {
 /** Reads what clients of a forward proxy send: CONNECT, and requests in absolute form. Who has no login gets nothing. */
 export function createForward(ctx: Context, login: Login, servers: Servers, onRequest: OnRequest) {
   const hasLogin = createLoginCheck(login)
+  const onDistrust = noteOnce(ctx)
   const http1 = createHttp1Server(ctx, {
     onRequest(inbound, request, socketed) {
       if (hasLogin(request)) onRequest(inbound, wayOf(request), socketed)
@@ -40,7 +41,7 @@ export function createForward(ctx: Context, login: Login, servers: Servers, onRe
     ignoreErrors(socket)
     if (head.length > 0) socket.unshift(head)
     if (!hasLogin(request)) return turnAway(ctx, request, socket, 'no_login')
-    connect(ctx, servers, request, socket).catch((error: unknown) =>
+    connect(ctx, { servers, onDistrust }, request, socket).catch((error: unknown) =>
       turnAway(ctx, request, socket, failureOf(error, 'broken').reason),
     )
   })
@@ -58,9 +59,28 @@ function wayOf({ url = '' }: IncomingMessage): Way {
   return { authority: authorityText(authority), scheme: 'http' }
 }
 
+interface Interceptor {
+  readonly servers: Servers
+  onDistrust(host: string): void
+}
+
+/** The program says only that a certificate is wrong. */
+function noteOnce({ log }: Pick<Context, 'log'>): (host: string) => void {
+  const told = new Set<string>()
+  return (host) => {
+    if (told.size >= MOST_TOLD || told.has(host)) return
+    told.add(host)
+    log.warn(
+      `a program does not trust the certificate that the proxy has for ${host}. If it pins its own, use the proxy's address (MAYFLY_URL_…), or name a host of no backend in --tunnel`,
+    )
+  }
+}
+
+const MOST_TOLD = 20
+
 async function connect(
   ctx: Context,
-  servers: Servers,
+  { servers, onDistrust }: Interceptor,
   request: IncomingMessage,
   socket: Socket,
 ): Promise<void> {
@@ -70,7 +90,7 @@ async function connect(
   const rules = ctx.rules()
   if (rules.isKnown('https', authority)) {
     accept(socket)
-    return intercept(ctx, servers, socket, authority)
+    return intercept(ctx, { servers, onDistrust }, socket, authority)
   }
   if (rules.isKnown('http', authority)) {
     accept(socket)
@@ -82,7 +102,7 @@ async function connect(
     return openTunnel(ctx, authority, socket, () => accept(socket))
   await ctx.pools.check(destinationOf(ctx, 'https', authority, undefined))
   accept(socket)
-  await intercept(ctx, servers, socket, authority)
+  await intercept(ctx, { servers, onDistrust }, socket, authority)
 }
 
 function accept(socket: Socket): void {
@@ -90,9 +110,14 @@ function accept(socket: Socket): void {
 }
 
 /** Reads what is in the TLS of the client: its name, and each request's, must be the one of CONNECT. */
-async function intercept(ctx: Context, servers: Servers, socket: Socket, authority: string): Promise<void> {
+async function intercept(
+  ctx: Context,
+  { servers, onDistrust }: Interceptor,
+  socket: Socket,
+  authority: string,
+): Promise<void> {
   const host = bareHost(authority.slice(0, authority.lastIndexOf(':')))
-  await openSecure(ctx.authority, socket, host, (secure, protocol) => {
+  const onSecure: OnSecure = (secure, protocol) => {
     const named = secure.servername
     const isRight = named ? named.toLowerCase() === host : isIP(host) !== 0
     servers.take(
@@ -100,7 +125,8 @@ async function intercept(ctx: Context, servers: Servers, socket: Socket, authori
       { authority, scheme: 'https', ...(!isRight && { refused: 'wrong_sni' as const }) },
       protocol,
     )
-  })
+  }
+  await openSecure(ctx.authority, socket, host, { onSecure, onDistrust: () => onDistrust(host) })
 }
 
 function turnAway(ctx: Context, request: IncomingMessage, socket: Socket, reason: Reason): void {

@@ -1,5 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { hostPort } from '../../domain/network/address.ts'
 import { createAdmission } from '../admission.ts'
+import { ProxyFailure } from '../failure.ts'
 import { ignoreErrors, reset } from '../sockets.ts'
 import type { Context } from './context.ts'
 import { answerBare } from './own-reply.ts'
@@ -32,9 +34,10 @@ export function createListeners(ctx: Pick<Context, 'uids' | 'listen' | 'log'>): 
       // Who has sent a request may close its half and still get the reply.
       const server = createServer({ allowHalfOpen: true, noDelay: true }, (raw) => void accept(raw, onSocket))
       servers.add(server)
+      const host = ctx.listen?.host ?? LOOPBACK
       await new Promise<void>((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(port, ctx.listen?.host ?? LOOPBACK, resolve)
+        server.once('error', (error) => reject(cannotListen(hostPort(host, port), error)))
+        server.listen(port, host, resolve)
       })
       return (server.address() as AddressInfo).port
     },
@@ -44,4 +47,19 @@ export function createListeners(ctx: Pick<Context, 'uids' | 'listen' | 'log'>): 
       await Promise.all(closed)
     },
   }
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  EACCES: 'this user may not use that port',
+}
+
+function cannotListen(where: string, error: Error): ProxyFailure {
+  const { code = '' } = error as { readonly code?: string }
+  return new ProxyFailure(
+    'cannot_listen',
+    `The proxy cannot listen on ${where}: ${WHY[code] ?? error.message}.`,
+    'Choose another --listen, or leave the port out for one that is free.',
+  )
 }

@@ -78,7 +78,8 @@ function isConnection(headers: readonly string[], at: number): boolean {
 /** In HTTP/1.1, on a socket of which nobody reads requests; it ends. */
 export function answerBare(socket: Socket, reason: Reason, lingerMs = LINGER_MS): void {
   const { status, headers, body } = ownReply(reason)
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
+  // Of a refused CONNECT, many clients show this line and nothing else.
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]} (mayfly: ${refusalOf(reason).code})`]
   if (status !== 407) lines.push('Connection: close')
   for (const [name, value] of pairsOf(headers)) lines.push(`${name}: ${value}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)

@@ -15,6 +15,7 @@ interface Secured {
 interface Waiting {
   readonly raw: Socket
   readonly onSecure: OnSecure
+  readonly onDistrust: () => void
 }
 
 const HANDSHAKE_MS = 10_000
@@ -22,12 +23,15 @@ const HANDSHAKE_MS = 10_000
 /** Of leaves, of which the authority keeps a bounded number. */
 const known = new WeakMap<object, Secured>()
 
-/** TLS with a leaf of the run for this host. `onSecure` is not called where the handshake fails. */
+/**
+ * TLS with a leaf of the run for this host. `onSecure` is not called where the handshake fails, `onDistrust` where the client says
+ * that it does not trust the leaf.
+ */
 export async function openSecure(
   authority: Authority,
   raw: Socket,
   host: string,
-  onSecure: OnSecure,
+  { onSecure, onDistrust = () => {} }: Pick<Waiting, 'onSecure'> & Partial<Pick<Waiting, 'onDistrust'>>,
 ): Promise<void> {
   const leaf = await authority.leafFor(host)
   const ends = endsOf(raw)
@@ -44,6 +48,7 @@ export async function openSecure(
   }
   secured.waiting.set(ends, {
     raw,
+    onDistrust,
     onSecure: (secure, protocol) => {
       forget()
       onSecure(secure, protocol)
@@ -72,8 +77,14 @@ function createSecured(leaf: { readonly key: string; readonly cert: string }): S
     secure.once('error', () => raw.destroy())
     onSecure(secure, secure.alpnProtocol === 'h2' ? 'h2' : 'http/1.1')
   })
+  server.on('tlsClientError', ({ code = '' }: NodeJS.ErrnoException, secure) => {
+    if (DISTRUST.test(code)) waiting.get(endsOf(secure) ?? '')?.onDistrust()
+  })
   return { server, waiting }
 }
+
+/** Alerts of a client that does not take the certificate. */
+const DISTRUST = /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN)$/
 
 /** No two open connections have the same. Undefined: it is gone. */
 function endsOf({ remoteAddress, remotePort, localPort }: Socket): string | undefined {

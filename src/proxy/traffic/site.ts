@@ -7,7 +7,7 @@ import type { Context } from './context.ts'
 import type { Inbound, Way } from './inbound/inbound.ts'
 import type { Listeners } from './listeners.ts'
 import type { SiteOptions } from './parts.ts'
-import { openSecure } from './secure.ts'
+import { type OnSecure, openSecure } from './secure.ts'
 import type { Servers } from './servers.ts'
 
 const LOOPBACK = '127.0.0.1'
@@ -40,9 +40,8 @@ function wayOf({ origin }: HttpUse): Pick<Way, 'authority' | 'scheme'> {
 }
 
 function secure(ctx: Context, servers: Servers, raw: Socket, name: string, way: Way): Promise<void> {
-  return openSecure(ctx.authority, raw, name, (socket, protocol) =>
-    servers.take(socket, way, protocol),
-  ).catch(() => {
+  const onSecure: OnSecure = (socket, protocol) => servers.take(socket, way, protocol)
+  return openSecure(ctx.authority, raw, name, { onSecure }).catch(() => {
     raw.destroy()
   })
 }

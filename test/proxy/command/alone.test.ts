@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newRunner, recordsOf } from '../../cli/run-support.ts'
@@ -101,6 +101,39 @@ test('says all faults of its configuration together', async () => {
     'and 2 more',
   ])
     expect(end.stderr).toContain(word)
+})
+
+test('removes no file that no proxy has made, and those of a proxy that was killed', async () => {
+  const file = join(world.home, 'own.env')
+  const argv = ['--backend', 'gateway', '--write-env', file]
+  await writeFile(file, 'MINE=1\n')
+  const own = await (await start(argv)).proxy.ended
+  expect(own).toMatchObject({ code: 2, stderr: expect.stringContaining('no proxy has written it') })
+  expect(await readFile(file, 'utf8')).toBe('MINE=1\n')
+  await rm(file)
+  await mkdir(`${file}.d`)
+  await writeFile(join(`${file}.d`, 'mine'), '')
+  const beside = await (await start(argv)).proxy.ended
+  expect(beside).toMatchObject({ code: 2, stderr: expect.stringContaining('files that no proxy has made') })
+  await rm(join(`${file}.d`, 'mine'))
+  const { proxy: killed } = await start(argv)
+  await killed.said('ready')
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  expect(await readFile(file, 'utf8')).toContain('GATEWAY_TOKEN=')
+  const { proxy } = await start(argv)
+  await proxy.said('ready')
+  proxy.child.kill('SIGTERM')
+  expect((await proxy.ended).code).toBe(0)
+})
+
+test('a port that is taken is named, with what to do', async () => {
+  const listen = `127.0.0.1:${world.plain.port}`
+  const end = await (await start(['--backend', 'gateway', '--listen', listen])).proxy.ended
+  expect(end.code).toBe(1)
+  expect(end.stderr).toContain(
+    `The proxy cannot listen on ${listen}: another program listens there. Choose another --listen`,
+  )
 })
 
 test('refuses an environment file whose directory is not its own', async () => {

@@ -22,7 +22,7 @@ async function runShell(script: string, flags: readonly string[] = GATEWAY, more
   const { agent, env } = await newRunner(world, SCOPES)
   const argv = ['run', '--proxy', ...flags, '--', 'sh', '-c', script]
   const run = spawnCli(argv, { env: { ...env, ...more }, stdin: 'open' })
-  return { agent, run }
+  return { agent, env, run }
 }
 
 /** Of a `mayfly run`. */
@@ -87,10 +87,16 @@ describe('mayfly run --proxy', () => {
       .map((call) => `${CALL} ${status} ${call.replace(URL, `"${URL}"`)}`)
       .join(';')
     const before = world.plain.arrived.length
-    const end = await (await runShell(script)).run.ended
+    const { env, run } = await runShell(script)
+    const end = await run.ended
     expect(end.stdout.trim()).toBe('403 403 403')
     expect(end.stderr).toContain('3 requests with 1 credential, 3 refused')
     expect(world.plain.arrived).toHaveLength(before)
+    // The last line names the command that lists them.
+    const [, command = ''] =
+      / What was refused: mayfly (runs requests \S+ --refused)$/m.exec(end.stderr) ?? []
+    const listed = await spawnCli([...command.split(' '), '--json'], { env }).ended
+    expect(JSON.parse(listed.stdout)).toHaveLength(3)
   })
 
   test('ends everything at the first misused placeholder, with on_misuse end_run', async () => {
@@ -117,6 +123,25 @@ describe('mayfly run --proxy', () => {
     expect(end).toMatchObject({ code: 1, stdout: '' })
     expect(end.stderr).toContain('the kind jwt of the backend demo does not say')
     expect(end.stderr).toContain('mayfly backend update demo --uses @file.json')
+    // Nothing was started that a proxy could have done something for.
+    expect(end.stderr).not.toContain('requests')
+  })
+
+  test('says what the server refused in words of the command, and of several backends, of which', async () => {
+    const { run } = await runShell('true', [...GATEWAY, '--backend', 'secure', '--ttl', '5x'])
+    const end = await run.ended
+    expect(end.code).toBe(2)
+    expect(end.stderr).toMatch(/^mayfly: (?:gateway|secure): --ttl is not a duration: [^\n]+\n$/)
+  })
+
+  test('says that it takes the place of a proxy that the user has set', async () => {
+    const { run } = await runShell('true', GATEWAY, {
+      HTTPS_PROXY: 'http://127.0.0.1:9',
+      NO_PROXY: '127.0.0.1',
+    })
+    expect((await run.ended).stderr).toMatch(/^mayfly: HTTPS_PROXY is replaced\. [^\n]+$/m)
+    const plain = await runShell('true')
+    expect((await plain.run.ended).stderr).not.toContain('HTTPS_PROXY')
   })
 
   test('takes every login from the command, and warns of one that it could read', async () => {

@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import mysql, { type ConnectionOptions, type RowDataPacket } from 'mysql2/promise'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { NOBODY } from '../../support/listener-as.ts'
@@ -57,22 +60,39 @@ async function using<T>(
 const rowsOf = async (one: mysql.Connection, sql: string, values?: unknown[]) =>
   (await one.query<RowDataPacket[]>(sql, values))[0]
 
-const client = (args: string[], env: Record<string, string> = {}) =>
-  run(['mariadb', '--no-defaults', '-N', ...args], {
+const client = (args: string[], env: Record<string, string> = {}, defaults = '--no-defaults') =>
+  run(['mariadb', defaults, '-N', ...args], {
     PATH: String(process.env['PATH']),
     ...proxied.variables,
     ...env,
   })
 
 describe('who a client is', () => {
-  test('mariadb takes the socket from its environment, or the port', async () => {
+  test('mariadb takes the port from its environment, or the socket', async () => {
     const sql = "SELECT CURRENT_USER(), IFNULL(DATABASE(), '-')"
-    const bySocketFile = await client(['-u', 'whoever', '-e', sql])
+    const byPort = await client(['-u', 'whoever', 'app', '-e', sql])
+    expect([byPort.code, byPort.stderr]).toEqual([0, ''])
+    expect(byPort.stdout.trim()).toBe(`${account.username}@%\tapp`)
+    const bySocketFile = await client(['-h', 'localhost', '-u', 'whoever', '-e', sql])
     expect([bySocketFile.code, bySocketFile.stderr]).toEqual([0, ''])
     expect(bySocketFile.stdout.trim()).toBe(`${account.username}@%\t-`)
-    const port = await client(['-h', '127.0.0.1', '-u', 'whoever', 'app', '-e', sql])
-    expect([port.code, port.stderr]).toEqual([0, ''])
-    expect(port.stdout.trim()).toBe(`${account.username}@%\tapp`)
+  })
+
+  test('mariadb comes here, too, where its configuration names the socket of the machine, as that of Debian does', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'mayfly-defaults-'))
+    try {
+      const file = join(directory, 'my.cnf')
+      await writeFile(file, `[client-server]\nsocket = ${directory}/mysqld.sock\n`)
+      const { code, stdout, stderr } = await client(
+        ['-u', 'whoever', '-e', 'SELECT CURRENT_USER()'],
+        {},
+        `--defaults-file=${file}`,
+      )
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout.trim()).toBe(`${account.username}@%`)
+    } finally {
+      await rm(directory, { recursive: true })
+    }
   })
 
   test('a client of the port shows the placeholder', async () => {
