@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import mysql, { type ConnectionOptions, type RowDataPacket } from 'mysql2/promise'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { NOBODY } from '../../support/listener-as.ts'
+import { listenBetween } from '../../support/listening-relay.ts'
 import { type MariadbServer, startMariadb } from '../../support/mariadb-server.ts'
 import {
   liveOf,
@@ -127,15 +128,23 @@ describe('who a client is', () => {
     expect(proxied.warnings.join()).toContain('another user')
   })
 
-  test('a client that prefers another method is asked for the old one', async () => {
+  test('a client that has the method of newer servers keeps it', async () => {
+    await using relay = await listenBetween(proxied.tcpPort)
+    const ask = (...args: string[]) =>
+      client(['--default-auth=caching_sha2_password', '-u', 'a', ...args, '-e', 'SELECT 1'])
+    const byRelay = ['-h', '127.0.0.1', '-P', `${relay.port}`]
+    const { stdout, stderr } = await ask(...byRelay)
+    expect([stdout.trim(), stderr]).toEqual(['1', ''])
+    expect(relay.heard().toString('latin1')).toContain('\xfecaching_sha2_password\0')
+    expect((await ask(...byRelay, '-pwrong')).stderr).toContain('not the placeholder of this run')
+    // Also at the socket, with any password or none.
+    for (const password of ['-pwrong', '--skip-password'])
+      expect((await ask(password)).stdout.trim()).toBe('1')
+  })
+
+  test('a client that prefers yet another method is asked for the old one', async () => {
     const { stdout, stderr } = await client([
-      '-h',
-      '127.0.0.1',
-      '-u',
-      'a',
-      '--default-auth=caching_sha2_password',
-      '-e',
-      'SELECT 1',
+      ...['-h', '127.0.0.1', '-u', 'a', '--default-auth=client_ed25519', '-e', 'SELECT 1'],
     ])
     expect([stdout.trim(), stderr]).toEqual(['1', ''])
   })

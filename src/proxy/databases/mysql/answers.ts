@@ -33,13 +33,15 @@ const hash = (algorithm: string, ...parts: readonly (Buffer | string)[]) =>
 const xor = (one: Buffer, other: Buffer) =>
   Buffer.from(one.map((byte, at) => byte ^ (other[at % other.length] ?? 0)))
 
+export const CACHING_SHA2 = 'caching_sha2_password'
+
 /** Throws `Refusal` for one that we do not have, or that shows the password to others. */
 export function methodOf(name: string, options: MethodOptions): Method {
   const { password } = options
   switch (name) {
     case NATIVE:
       return { first: (challenge) => nativeAnswer(password, challenge), next: unexpected }
-    case 'caching_sha2_password':
+    case CACHING_SHA2:
       return cachingSha2(options)
     case 'client_ed25519':
       return { first: (challenge) => signWithPassword(Buffer.from(password), challenge), next: unexpected }
@@ -65,7 +67,13 @@ export function nativeAnswer(password: string, challenge: Buffer): Buffer {
   return xor(once, hash('sha1', challenge.subarray(0, 20), hash('sha1', once)))
 }
 
-const FAST_OK = 3
+/** SHA256(password) XOR SHA256(SHA256(SHA256(password)) + challenge). */
+export function sha2Answer(password: string, challenge: Buffer): Buffer {
+  const once = hash('sha256', password)
+  return xor(once, hash('sha256', hash('sha256', once), challenge))
+}
+
+export const FAST_OK = 3
 const FULL = 4
 const REQUEST_KEY = Buffer.of(2)
 
@@ -76,8 +84,7 @@ function cachingSha2({ password, isEncrypted, isNear }: MethodOptions): Method {
   return {
     first(challenge) {
       scramble = Buffer.from(challenge.subarray(0, 20))
-      const once = hash('sha256', password)
-      return xor(once, hash('sha256', hash('sha256', once), scramble))
+      return sha2Answer(password, scramble)
     },
     async next(said) {
       if (asksForKey) return encrypted(password, scramble, said)

@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls'
 import type { DatabaseUse } from '../../../domain/use.ts'
 import { noUpstreamTls, upstreamProtocol } from '../refusal.ts'
 import { ServerError } from '../server-error.ts'
-import { type Method, methodOf } from './answers.ts'
+import { CACHING_SHA2, type Method, methodOf } from './answers.ts'
 import {
   Flag,
   type Greeting,
@@ -17,7 +17,7 @@ import { cursorOf, packet, readPacket } from './packets.ts'
 
 /** First bytes of answers to a login ("Generic Response Packets", "Authentication Method Switch"). */
 const OK = 0x00
-const MORE = 0x01
+export const MORE = 0x01
 const SWITCH = 0xfe
 const ERROR = 0xff
 
@@ -88,7 +88,7 @@ function firstMethod(
   name: string,
   options: Parameters<typeof methodOf>[1],
 ): { name: string; method: Method } {
-  const isKnown = name === NATIVE || name === 'caching_sha2_password'
+  const isKnown = name === NATIVE || name === CACHING_SHA2
   const first = isKnown ? name : NATIVE
   return { name: first, method: methodOf(first, options) }
 }
