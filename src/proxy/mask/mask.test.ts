@@ -232,6 +232,7 @@ test('tells types of text from others', () => {
     'image/png',
     'application/x-git-upload-pack-result',
     'application/grpc',
+    'application/grpc-web-text',
   ]
   expect(text.filter((type) => !isText(type))).toEqual([])
   expect(others.filter(isText)).toEqual([])
