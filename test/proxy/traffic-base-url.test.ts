@@ -281,6 +281,21 @@ test('joins a WebSocket, with the secret in the handshake only', async () => {
   expect(await lineOf()).toMatchObject({ status: 101, decision: 'injected' })
 })
 
+test('a message of a WebSocket arrives that ends as the secret begins', async () => {
+  const message = `wait for ${SECRET.slice(0, 3)}`
+  upstream.once('upgrade', (_request, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    socket.write(message)
+    socket.on('error', () => undefined)
+  })
+  const text = await sendRaw(
+    port,
+    `GET /ws HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${PLACEHOLDER}\r\n\r\n`,
+    new RegExp(`${message}$`),
+  )
+  expect(text).toContain(message)
+})
+
 test('returns the reply of an upstream that declines a WebSocket', async () => {
   answer = (_request, response) => {
     response.writeHead(400)

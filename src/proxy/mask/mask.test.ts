@@ -184,6 +184,20 @@ test('counts a secret once that comes in two pieces', () => {
   expect(mask.count).toBe(1)
 })
 
+test('what is held back goes on when asked, and the rest of a secret is masked all the same', () => {
+  const body = createMasks([PLAIN]).mask().open()
+  const texts = (...parts: Buffer[]) => parts.map(String)
+  expect(texts(body.write(Buffer.from('task')), body.release(), body.release())).toEqual(['ta', 'sk', ''])
+  expect(texts(body.write(Buffer.from(' done, s')), body.release())).toEqual([' done, ', 's'])
+  expect(texts(body.write(Buffer.from(`${PLAIN.slice(1)}!`)))).toEqual([`${'*'.repeat(PLAIN.length - 1)}!`])
+  // So much of it is no accident.
+  expect(texts(body.write(Buffer.from(PLAIN.slice(0, 12))), body.release())).toEqual(['', ''])
+  expect(texts(body.write(Buffer.from(`${PLAIN.slice(12)}s`)), body.release())).toEqual([
+    ...['*'.repeat(PLAIN.length), 's'],
+  ])
+  expect(String(body.end())).toBe('')
+})
+
 test('finds nothing where there are no secrets, or very short ones', () => {
   expect(maskText('any text', [])).toEqual({ text: 'any text', count: 0 })
   expect(maskText('a token', ['a', 'tok', ''])).toEqual({ text: 'a token', count: 0 })
@@ -218,6 +232,7 @@ test('tells types of text from others', () => {
     'image/png',
     'application/x-git-upload-pack-result',
     'application/grpc',
+    'application/grpc-web-text',
   ]
   expect(text.filter((type) => !isText(type))).toEqual([])
   expect(others.filter(isText)).toEqual([])

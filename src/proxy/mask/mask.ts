@@ -16,6 +16,8 @@ export interface Mask {
 export interface BodyMask {
   /** Returns what may go on: often the chunk itself. Never changes the chunk. */
   write(chunk: Buffer): Buffer
+  /** What is held back, after a silence: what follows may wait for an answer to it. Nothing, if it is too much of a secret. */
+  release(): Buffer
   end(): Buffer
 }
 
@@ -25,7 +27,8 @@ export interface Masks {
 }
 
 const ASTERISK = 0x2a
-/** A body may end with the beginning of a secret, if it is no longer: many begin alike (`sk-ant-`). */
+const NOTHING = Buffer.alloc(0)
+/** A beginning of a secret that is no longer may pass: many begin alike (`sk-ant-`). */
 const LONGEST_BEGINNING = 12
 
 /** Once for each `Live`: its tables are shared by all replies. */
@@ -62,9 +65,11 @@ function isIn(needles: Needles<Form>, texts: readonly string[]): boolean {
 }
 
 function openBody(needles: Needles<Form>, hit: () => void): BodyMask {
-  let held: Buffer = Buffer.alloc(0)
+  let held: Buffer = NOTHING
   /** Characters at the beginning of what comes that hold bits of a secret that is masked already. */
   let after = 0
+  /** How much of what is held was released. */
+  let released = 0
   return {
     write(chunk) {
       const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk])
@@ -73,14 +78,23 @@ function openBody(needles: Needles<Form>, hit: () => void): BodyMask {
       after = Math.max(0, (found.masked || after) - ready)
       // As it came: what is masked of it belongs to the secret before, and another may begin there.
       held = Buffer.from(bytes.subarray(ready))
-      return found.whole.subarray(0, ready)
+      const from = Math.min(released, ready)
+      released -= from
+      return found.whole.subarray(from, ready)
+    },
+    release() {
+      if (held.length >= LONGEST_BEGINNING) return NOTHING
+      const { whole } = maskedIn(needles, held, after, () => {})
+      const left = whole.subarray(released)
+      released = whole.length
+      return left
     },
     end() {
       const { whole } = maskedIn(needles, held, after, () => {})
-      if (held.length < LONGEST_BEGINNING) return whole
+      if (held.length < LONGEST_BEGINNING) return whole.subarray(released)
       // The upstream ended in the middle of a secret, perhaps because somebody asked for a part.
       hit()
-      return Buffer.alloc(held.length, ASTERISK)
+      return Buffer.alloc(held.length - released, ASTERISK)
     },
   }
 }

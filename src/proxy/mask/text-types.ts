@@ -1,8 +1,8 @@
 /** Words that say in the name of a type that it is text. */
 const WORDS: ReadonlySet<string> = new Set([
-  ...['json', 'ndjson', 'jsonl', 'json5', 'xml', 'yaml', 'toml', 'csv', 'text', 'rtf', 'http', 'problem'],
+  ...['json', 'ndjson', 'jsonl', 'json5', 'xml', 'yaml', 'toml', 'csv', 'rtf', 'http', 'problem'],
   ...['urlencoded', 'javascript', 'ecmascript', 'typescript', 'php', 'sh', 'sql', 'graphql', 'diff', 'patch'],
-  ...['jwt', 'jose', 'prettyjws', 'pem'],
+  ...['jwt', 'jose', 'prettyjws', 'pem', 'openmetrics'],
 ])
 
 /** Whether bodies of this `Content-Type` are searched for secrets. One without a type is. */

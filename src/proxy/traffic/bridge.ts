@@ -18,6 +18,8 @@ export interface Bridge {
 }
 
 const NOTHING = Buffer.alloc(0)
+/** What the mask holds back goes on then: it may be the end of a message. */
+const SILENCE_MS = 50
 
 /** Copies bytes both ways until one side ends, breaks or is silent for too long, then ends the line. */
 export function bridge({ socket, upstream, line, idleMs, masking, mayPass }: Bridge): void {
@@ -26,11 +28,17 @@ export function bridge({ socket, upstream, line, idleMs, masking, mayPass }: Bri
     reset(socket)
     reset(upstream)
   }, idleMs)
+  const silence = setTimeout(() => {
+    const rest = masking?.release() ?? NOTHING
+    if (rest.length > 0 && socket.writable) socket.write(rest)
+  }, SILENCE_MS)
   join(upstream, socket, {
     onChunk: (chunk) => {
       idle.refresh()
       line.bytesReceived += chunk.length
-      return masking === undefined ? chunk : masking.write(chunk)
+      if (masking === undefined) return chunk
+      silence.refresh()
+      return masking.write(chunk)
     },
     onEnd: () => masking?.end(),
   })
@@ -44,6 +52,7 @@ export function bridge({ socket, upstream, line, idleMs, masking, mayPass }: Bri
   })
   socket.once('close', () => {
     clearTimeout(idle)
+    clearTimeout(silence)
     upstream.destroy()
     line.end()
   })
