@@ -1,7 +1,8 @@
 import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freePort, startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/app.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
+import { freePort } from '../support/free-port.ts'
 import { copyBackend } from '../support/many-backends.ts'
 
 let app: TestApp

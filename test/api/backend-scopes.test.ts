@@ -1,7 +1,8 @@
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Client, freePort, startApp, type TestApp } from '../support/app.ts'
+import { type Client, startApp, type TestApp } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 
 const WRITE = 'admin:backends:write'

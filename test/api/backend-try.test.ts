@@ -152,8 +152,19 @@ describe('POST /v1/admin/backends/:name/try', () => {
 
   test('takes ten tries of a backend in a minute, and one at a time', async () => {
     const name = await app.newBackend()
-    const both = await Promise.all([tryIt(name), tryIt(name)])
-    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    const { store } = app.core
+    const { commit } = store
+    const refused = Promise.withResolvers<void>()
+    store.commit = async (...change) => {
+      await refused.promise
+      return commit(...change)
+    }
+    const both = [tryIt(name), tryIt(name)]
+    // One of them waits for the store until the other has its answer.
+    await Promise.race(both)
+    store.commit = commit
+    refused.resolve()
+    expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([200, 409])
     for (let tries = 2; tries <= 10; tries += 1) expect((await tryIt(name)).status).toBe(200)
     const { status, body, headers } = await tryIt(name)
     expect([status, body.error.code]).toEqual([429, 'rate_limited'])

@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readTls } from '../../src/app/listen.ts'
 import { createHttpServer } from '../../src/http/server/server.ts'
-import { freePort, startApp } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { makeCertificates } from '../support/certificates.ts'
+import { freePort } from '../support/free-port.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 let directory: string

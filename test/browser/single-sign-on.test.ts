@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import AxeBuilder from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort, startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/app.ts'
 import { buildWeb } from '../support/built-web.ts'
 import { button, frameOf, openWindow, type Window } from '../support/console.ts'
+import { freePort } from '../support/free-port.ts'
 import { type SsoServer, startSsoServer } from '../support/sso-server.ts'
 
 /** People who log in by single sign-on, and confirm by another login in another tab. */

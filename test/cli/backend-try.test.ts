@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freePort } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { runCli, startWorld, type World } from './support.ts'
 
 let world: World

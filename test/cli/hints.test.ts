@@ -2,7 +2,7 @@ import { chown, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rememberServer } from '../../src/cli/session/last-server.ts'
-import { freePort } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
 import { installCommands } from './tools-support.ts'
 

@@ -214,8 +214,9 @@ describe('a hostile one', () => {
       code: 4,
       stderr: expect.stringMatching(/did not answer in time/),
     })
-    expect(performance.now() - begin).toBeLessThan(9_000)
-  }, 15_000)
+    // It never answers.
+    expect(performance.now() - begin).toBeLessThan(30_000)
+  })
 
   test.runIf(process.getuid?.() === 0)('one of another user is not asked', async () => {
     const { calls, path } = await startAgent((stream, { audience }) =>

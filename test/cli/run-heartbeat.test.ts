@@ -116,8 +116,9 @@ describe.concurrent('mayfly run', () => {
       gate.url,
     )
     gate.on('POST run', 'drop')
+    // On a slow machine a beat can be late before it is dropped.
     await run.said(
-      /^mayfly: the server has heard no heartbeat of run_\w{26} for so long .* Cannot reach .* Retrying\.\n$/,
+      /^mayfly: the server has heard no heartbeat of run_\w{26} for so long .* (Cannot reach .*|It does not answer in time\.) Retrying\.\n$/,
     )
     await eventually(async () => expect(await runOf(agent)).toMatchObject({ reason: 'missed_heartbeat' }))
     expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }])

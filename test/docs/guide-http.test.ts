@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorld, type World } from '../cli/support.ts'
-import { freePort } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { addOrdersDatabase, type OrdersDatabase } from '../support/postgres-backend.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 

@@ -2,8 +2,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newHome } from '../cli/support.ts'
-import { freePort } from '../support/app.ts'
 import { startAcme } from '../support/fakes/acme-guide.ts'
+import { freePort } from '../support/free-port.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 
 test('docs/guides/write-a-recipe.md works as shown', async () => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { shellQuote } from '../../src/domain/formats/shell-word.ts'
 import { startWorld } from '../cli/support.ts'
-import { freePort } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { buildMayfly } from '../support/plugin-package.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 

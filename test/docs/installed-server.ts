@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 
 const run = promisify(execFile)

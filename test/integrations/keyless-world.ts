@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { startWorld, type World } from '../cli/support.ts'
-import { freePort } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { startWorkloadIssuer, type WorkloadIssuer } from '../support/workload-issuer.ts'
 
 export interface KeylessWorld extends World {

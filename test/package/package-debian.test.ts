@@ -11,11 +11,11 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { parrot } from '../support/plugin-artefact.ts'
 import { type BuiltServer, consoleStatus, docsStatus, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
@@ -251,13 +251,3 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
 })
 
 const FRONTEND = { env: { DEBIAN_FRONTEND: 'noninteractive' } }
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer()
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
-}

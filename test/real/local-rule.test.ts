@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
-import { eventually, freePort } from '../support/app.ts'
+import { eventually } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
 const SERVER_UID = 65_533

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { eventually, freePort, startApp, type TestApp } from '../support/app.ts'
+import { eventually, startApp, type TestApp } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { startTripwireProxy, type TripwireProxy } from '../support/tripwire-proxy.ts'
 import { createLogin, openUpstreamDatabase, type UpstreamDatabase } from '../support/upstream-database.ts'
 

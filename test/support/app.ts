@@ -1,6 +1,5 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type App, buildApp } from '../../src/app/app.ts'
@@ -12,6 +11,7 @@ import { createSweeper } from '../../src/jobs/sweep.ts'
 import { generateIssuerKey } from '../../src/keys/jwt-keys.ts'
 import { createLogger } from '../../src/log/log.ts'
 import { callAdminSocket, parsed, type Reply } from './admin-socket.ts'
+import { freePort } from './free-port.ts'
 import { startPostgres, type TestDatabase } from './postgres.ts'
 
 export interface AppOptions {
@@ -93,15 +93,6 @@ export interface TestApp {
 }
 
 let count = 0
-
-export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
-}
 
 /** One for each issuer: an RSA key takes longer than most tests. */
 const keys = new Map<string, ReturnType<typeof generateIssuerKey>>()

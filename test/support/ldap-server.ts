@@ -9,7 +9,8 @@ import { promisify } from 'node:util'
 import { Client } from 'ldapts'
 import type { Config } from '../../src/backends/ldap/config.ts'
 import { readGuide } from '../docs/read-guide.ts'
-import { eventually, freePort } from './app.ts'
+import { eventually } from './app.ts'
+import { freePort } from './free-port.ts'
 
 const run = promisify(execFile)
 /** Where the page has the rules for Mayfly's entry. */

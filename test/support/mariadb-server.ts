@@ -5,7 +5,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import mysql, { type Connection, type RowDataPacket } from 'mysql2/promise'
 import { makeCertificates } from './certificates.ts'
-import { freePort } from './postgres.ts'
+import { freePort } from './free-port.ts'
 
 export interface MariadbServer {
   readonly port: number

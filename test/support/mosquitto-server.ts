@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/backends/mqtt/config.ts'
-import { freePort } from './app.ts'
 import { makeCertificates } from './certificates.ts'
+import { freePort } from './free-port.ts'
 import { type ProgramEnd, run } from './run-program.ts'
 
 /** Debian installs servers in a directory that only root's PATH includes. */

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encodeAccount, encodeOperator, encodeUser, fmtCreds } from '@nats-io/jwt'
 import { createAccount, createOperator, createUser, type KeyPair } from '@nats-io/nkeys'
-import { eventually, freePort } from './app.ts'
+import { eventually } from './app.ts'
+import { freePort } from './free-port.ts'
 
 export interface NatsServer {
   readonly url: string

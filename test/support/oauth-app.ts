@@ -1,5 +1,4 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildApp } from '../../src/app/app.ts'
@@ -10,6 +9,7 @@ import { createBackend } from '../../src/core/backends/configure-backend.ts'
 import type { Actor, LocalCaller } from '../../src/core/caller.ts'
 import type { Core } from '../../src/core/context.ts'
 import { createLogger } from '../../src/log/log.ts'
+import { freePort } from './free-port.ts'
 
 export const LOCAL: Actor<LocalCaller> = {
   caller: { kind: 'local', method: 'unix_socket', generation: 0 },
@@ -38,15 +38,6 @@ export interface OAuthApp {
   audited(action: string): Promise<Awaited<ReturnType<Core['store']['audit']['query']>>>
   logged(): string
   close(): Promise<void>
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 /** The whole service on a fresh SQLite store, with an issuer on loopback. */

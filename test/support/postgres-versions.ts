@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describeServer, freePort, type OwnPostgres } from './postgres.ts'
+import { freePort } from './free-port.ts'
+import { describeServer, type OwnPostgres } from './postgres.ts'
 
 /** The major versions that the kind `postgres` is tested on. */
 export const POSTGRES_MAJORS = [15, 16, 17, 18]

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { freePort } from './free-port.ts'
 
 export interface TestDatabase {
   readonly url: string
@@ -193,16 +193,4 @@ async function query(login: Login, text: string): Promise<Record<string, unknown
   } finally {
     await client.end().catch(() => undefined)
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', reject)
-  server.listen(0, '127.0.0.1', resolve)
-  await promise
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

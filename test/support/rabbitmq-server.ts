@@ -5,7 +5,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/backends/rabbitmq/config.ts'
-import { eventually, freePort } from './app.ts'
+import { eventually } from './app.ts'
+import { freePort } from './free-port.ts'
 
 /** Not the one in PATH of Debian, which only root and the account of the system's broker may run. */
 const PROGRAM = '/usr/lib/rabbitmq/bin/rabbitmq-server'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { makeCertificates } from './certificates.ts'
-import { freePort } from './postgres.ts'
+import { freePort } from './free-port.ts'
 
 export interface RedisServer {
   readonly port: number

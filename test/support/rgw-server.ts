@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { eventually } from './app.ts'
-import { freePort } from './postgres.ts'
+import { freePort } from './free-port.ts'
 
 const execute = promisify(execFile)
 const AHEAD = fileURLToPath(new URL('./ahead.c', import.meta.url))

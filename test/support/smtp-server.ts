@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { freePort } from './app.ts'
+import { freePort } from './free-port.ts'
 
 const SCRIPT = fileURLToPath(new URL('smtp-server.py', import.meta.url))
 /** Debian's own, for which `python3-aiosmtpd` is. */

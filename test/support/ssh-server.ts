@@ -6,7 +6,8 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Issued } from '../../src/backends/kind.ts'
-import { eventually, freePort } from './app.ts'
+import { eventually } from './app.ts'
+import { freePort } from './free-port.ts'
 
 const run = promisify(execFile)
 const SSHD = '/usr/sbin/sshd'
