@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { MAX_COUNTED_OF_AGENT, MAX_PURPOSE_LENGTH } from '../domain/limits.ts'
-import { RUN_END_REASONS, type RunEndReason } from '../domain/run.ts'
+import { OWN_END_REASONS, type OwnEndReason, RUN_END_REASONS, type RunEndReason } from '../domain/run.ts'
 import * as Field from './shared.ts'
 
 /** Runs, as their agent and as administrators see them. */
@@ -55,7 +55,7 @@ export const Run = Field.shown('Run', {
     type: ['string', 'null'],
     enum: [...RUN_END_REASONS, null],
     description:
-      'Why it ended: its agent ended it, it missed three heartbeats, an administrator ended it, its agent ended, or it reached `runs.max`; null: it lives.',
+      'Why it ended: its agent ended it, its proxy ended it because a placeholder was sent where it does not belong, it missed three heartbeats, an administrator ended it, its agent ended, or it reached `runs.max`; null: it lives.',
   }),
   ended_by: Field.nullable(
     Field.text('Who ended it, as in the audit; null: nobody asked for it.', 'operator:alice@example.com'),
@@ -83,6 +83,17 @@ export const Beaten = Field.shown('Heartbeat', {
 })
 
 const state = Type.Optional(Field.oneOf(['running', 'ended'], 'Only those that live, or that have ended.'))
+
+export const EndQuery = Field.closed({
+  reason: Type.Optional(
+    Type.Unsafe<OwnEndReason>({
+      type: 'string',
+      enum: OWN_END_REASONS,
+      description:
+        'Why: the work is done (the default), or a placeholder was sent where it does not belong, which its proxy refused.',
+    }),
+  ),
+})
 
 export const RunQuery = Field.closed({ state, ...Field.Page })
 export const AnyRunQuery = Field.closed({ state, agent: Type.Optional(Field.AgentRef), ...Field.Page })

@@ -3,7 +3,15 @@ import { pages } from './paging.ts'
 import { requestThrough } from './routes.ts'
 import { followRun, type RunEventOptions } from './run-events.ts'
 import type { CallOptions } from './send.ts'
-import type { AnyRunFilter, PageOptions, RequestBatch, RequestFilter, RunFilter, StartRun } from './wire.ts'
+import type {
+  AnyRunFilter,
+  EndOfRun,
+  PageOptions,
+  RequestBatch,
+  RequestFilter,
+  RunFilter,
+  StartRun,
+} from './wire.ts'
 
 /** Runs of the agent: what is issued with one ends with it. Each throws `not_found` for a run of another agent. */
 export function runCalls(authorizer: Authorizer) {
@@ -16,7 +24,10 @@ export function runCalls(authorizer: Authorizer) {
     beat: (id: string, options: CallOptions = {}) =>
       request('POST /v1/runs/:id/heartbeat', { id, retry: 'never', ...options }),
     /** Ends the run with all its credentials. Repeating it changes nothing. */
-    end: (id: string, options: CallOptions = {}) => request('DELETE /v1/runs/:id', { id, ...options }),
+    end: (id: string, options: CallOptions & EndOfRun = {}) => {
+      const { reason, ...rest } = options
+      return request('DELETE /v1/runs/:id', { id, query: { reason }, ...rest })
+    },
     show: (id: string, options: CallOptions = {}) => request('GET /v1/runs/:id', { id, ...options }),
     /** Newest first. */
     list: (filter: RunFilter = {}, page: PageOptions = {}) => pages(authorizer, 'GET /v1/runs', filter, page),

@@ -100,6 +100,7 @@ export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
 export type ActivityFilter = Sent<Static<typeof activity.ActivityQuery>>
 export type EventFilter = Filter<Static<typeof live.EventsQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
+export type EndOfRun = Filter<Static<typeof runs.EndQuery>>
 export type RunFilter = Filter<Static<typeof runs.RunQuery>>
 export type AnyRunFilter = Filter<Static<typeof runs.AnyRunQuery>>
 export type RequestFilter = Filter<Static<typeof runRequests.RequestQuery>>

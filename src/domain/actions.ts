@@ -19,7 +19,7 @@ export const ACTION_MEANING = {
   'run.started':
     'A run began: what is issued for it ends with it. `details` has its purpose and its heartbeat.',
   'run.ended':
-    'A run ended, with all its credentials; `details.reason` is `completed`, `missed_heartbeat`, `ended_by` (an administrator), `agent_ended` or `expired`.',
+    'A run ended, with all its credentials; `details.reason` is `completed`, `placeholder_misused` (its proxy ended it), `missed_heartbeat`, `ended_by` (an administrator), `agent_ended` or `expired`.',
   'placeholder.misused':
     'A proxy refused a request of a run in which a placeholder stood where it must not; `details` has the authority, the placeholder and the method.',
   'agent.created': 'An agent was created.',

@@ -22,8 +22,12 @@ export interface Run {
   readonly userAgent: string | null
 }
 
+/** Why an agent ends its run itself. */
+export const OWN_END_REASONS = ['completed', 'placeholder_misused'] as const
+export type OwnEndReason = (typeof OWN_END_REASONS)[number]
+
 export const RUN_END_REASONS = [
-  'completed',
+  ...OWN_END_REASONS,
   'missed_heartbeat',
   'ended_by',
   'agent_ended',

@@ -187,7 +187,7 @@ function misuseEnds({ client, run, settings, log, onEnd }: ProxyOptions, held: H
   const end = async () => {
     for (let tries = 1; ; tries += 1)
       try {
-        await client.runs.end(run.id)
+        await client.runs.end(run.id, { reason: 'placeholder_misused' })
         return
       } catch {
         if (tries === END_TRIES) return log.warn(`${run.id} could not be ended; its heartbeats have stopped.`)

@@ -119,6 +119,16 @@ describe.each(['sqlite', 'postgres'] as const)('runs on %s', (dialect) => {
     expect([late.status, late.body.error.code]).toEqual([410, 'gone'])
   })
 
+  test('ends for the reason that its agent gives, of those that are its own to give', async () => {
+    const { id } = await start(ada, {})
+    for (const reason of ['ended_by', 'expired', ''])
+      expect((await ada.client.delete(`/v1/runs/${id}?reason=${reason}`)).status).toBe(400)
+    expect((await ada.client.delete(`/v1/runs/${id}?reason=placeholder_misused`)).status).toBe(204)
+    expect((await ada.client.delete(`/v1/runs/${id}?reason=completed`)).status).toBe(204)
+    const { body: ended } = await ada.client.get(`/v1/runs/${id}`)
+    expect(ended).toMatchObject({ state: 'ended', reason: 'placeholder_misused', ended_by: ada.id })
+  })
+
   test('the metrics count what begins, beats and ends', async () => {
     const read = async (): Promise<number[]> => {
       const { text } = await app.local.get('/metrics')

@@ -98,6 +98,7 @@ export const RUNS = {
     tags: ['runs'],
     summary: 'End my run, with all its credentials; repeating it changes nothing',
     params: run.RunId,
+    query: run.EndQuery,
     replies: { 204: Type.Null() },
     errors: ['not_found', 'conflict'],
   },

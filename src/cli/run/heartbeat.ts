@@ -114,6 +114,7 @@ function unheard(id: string, error: unknown): string {
 
 const WHY: Readonly<Record<string, string>> = {
   completed: 'was ended by its agent',
+  placeholder_misused: 'was ended, because a placeholder was sent where it does not belong',
   missed_heartbeat: 'was ended, because the server heard no heartbeat of it for too long',
   agent_ended: 'ended with its agent',
   expired: 'has reached the longest life of a run (runs.max)',

@@ -1,4 +1,5 @@
 import { unlessAborted } from '../../domain/abort.ts'
+import { OWN_END_REASONS } from '../../domain/run.ts'
 import type { RunningProxy } from '../../proxy/start-proxy.ts'
 import type { ProxySettings } from '../../proxy/types.ts'
 import { EXIT, failureOf } from '../frame/failure.ts'
@@ -188,5 +189,6 @@ function exitCodeOf(id: string, end: End, note: Opened['note']): number {
   if (end.kind === 'signal') return EXIT.done
   note(`mayfly: ${describeProxyEnd(id, end)}.`)
   if (end.kind === 'misused') return EXIT.refused
-  return ['ended_by', 'agent_ended', 'completed'].includes(end.reason ?? '') ? EXIT.refused : EXIT.failed
+  const byDecision: readonly RunEnd['reason'][] = [...OWN_END_REASONS, 'ended_by', 'agent_ended']
+  return byDecision.includes(end.reason) ? EXIT.refused : EXIT.failed
 }

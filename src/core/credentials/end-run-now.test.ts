@@ -5,7 +5,7 @@ import { someCredential } from '../../../test/support/store.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { createBackend } from '../backends/configure-backend.ts'
 import { startRun } from '../runs/start-run.ts'
-import { completeRun, endRun } from './end-run-now.ts'
+import { endOwnRun, endRun } from './end-run-now.ts'
 import { issueCredential } from './issue-credential.ts'
 import { revokeCredential } from './revoke-credential.ts'
 
@@ -30,7 +30,7 @@ async function world(script: Script) {
 it('is at the upstream before the reply', async () => {
   const revoked: unknown[] = []
   const { core, actor, start, issue } = await world({ revoke: async ({ id }) => void revoked.push(id) })
-  for (const end of [(id: string) => endRun(core, LOCAL, id), (id: string) => completeRun(core, actor, id)]) {
+  for (const end of [(id: string) => endRun(core, LOCAL, id), (id: string) => endOwnRun(core, actor, id)]) {
     const id = await start()
     const issued = [await issue(id, 'db'), await issue(id, 'db'), await issue(id)]
     await end(id)

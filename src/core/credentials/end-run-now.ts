@@ -1,5 +1,5 @@
 import { Problem } from '../../domain/problems.ts'
-import { isRunning, type Run, type RunEndReason } from '../../domain/run.ts'
+import { isRunning, type OwnEndReason, type Run, type RunEndReason } from '../../domain/run.ts'
 import { claimedUntil } from '../backends/call-upstream.ts'
 import { type Actor, type AgentCaller, SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -13,14 +13,19 @@ const TRIES = 5
 const MOST = 64
 
 /**
- * Ends the caller's own run: its work is done. One that has ended stays as it is. The end is durable before the reply, which
- * waits for the upstream as that of a revocation does. Throws `not_found`.
+ * Ends the caller's own run. One that has ended stays as it is. The end is durable before the reply, which waits for the upstream as
+ * that of a revocation does. Throws `not_found`.
  */
-export async function completeRun(core: Core, actor: Actor<AgentCaller>, id: string): Promise<void> {
-  await endFound(core, actor, () => findOwnRun(core, actor.caller, id), 'completed')
+export async function endOwnRun(
+  core: Core,
+  actor: Actor<AgentCaller>,
+  id: string,
+  reason: OwnEndReason = 'completed',
+): Promise<void> {
+  await endFound(core, actor, () => findOwnRun(core, actor.caller, id), reason)
 }
 
-/** As `completeRun`, for any run. */
+/** As `endOwnRun`, for any run. */
 export async function endRun(core: Core, actor: Actor, id: string): Promise<void> {
   await endFound(core, actor, () => findAnyRun(core, id), 'ended_by')
 }

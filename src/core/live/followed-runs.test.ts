@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest'
 import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { createBackend } from '../backends/configure-backend.ts'
-import { completeRun } from '../credentials/end-run-now.ts'
+import { endOwnRun } from '../credentials/end-run-now.ts'
 import { issueCredential } from '../credentials/issue-credential.ts'
 import type { RunStateView } from '../parts.ts'
 import { startRun } from '../runs/start-run.ts'
@@ -29,7 +29,7 @@ it.each([
     const read = credentials[look]
     credentials[look] = async (...given) => {
       credentials[look] = read
-      await completeRun(core, actor, id)
+      await endOwnRun(core, actor, id)
       return read(...given)
     }
     const seen: RunStateView[] = []

@@ -10,7 +10,7 @@ import { deleteAgent } from '../agents/end-agent.ts'
 import { finishEnds } from '../agents/finish-ends.ts'
 import { createBackend } from '../backends/configure-backend.ts'
 import type { Settings } from '../context.ts'
-import { completeRun, endRun } from '../credentials/end-run-now.ts'
+import { endOwnRun, endRun } from '../credentials/end-run-now.ts'
 import { issueCredential } from '../credentials/issue-credential.ts'
 import { beatRun } from './beat-run.ts'
 import { finishRuns } from './end-run.ts'
@@ -275,7 +275,7 @@ describe('bounds', () => {
       await core.store.commit(more.slice(from, from + 500).flatMap((run) => core.store.runs.insert(run)))
     test.advance(20_000)
     await expect(start()).rejects.toMatchObject({ code: 'rate_limited' })
-    await completeRun(core, actor, first)
+    await endOwnRun(core, actor, first)
     expect(await core.store.runs.countLiving(agent.id, MAX_RUNS_PER_AGENT)).toBe(MAX_RUNS_PER_AGENT - 1)
     await start()
   })

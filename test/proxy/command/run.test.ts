@@ -115,6 +115,8 @@ describe('mayfly run --proxy', () => {
       `/v1/admin/audit?agent=${agent.name}&action=placeholder.misused`,
     )
     expect(body).toMatchObject([{ action: 'placeholder.misused', outcome: 'denied' }])
+    const runs = (await world.app.admin('GET', `/v1/admin/runs?agent=${agent.name}`)).body
+    expect(runs).toMatchObject([{ state: 'ended', reason: 'placeholder_misused', ended_by: agent.id }])
   })
 
   test('says before the command starts that a kind does not name its uses', async () => {

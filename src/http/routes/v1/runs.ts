@@ -1,4 +1,4 @@
-import { completeRun, endRun } from '../../../core/credentials/end-run-now.ts'
+import { endOwnRun, endRun } from '../../../core/credentials/end-run-now.ts'
 import { followRun } from '../../../core/live/followed-runs.ts'
 import { beatRun } from '../../../core/runs/beat-run.ts'
 import { listOwnRequests, listRequests } from '../../../core/runs/list-requests.ts'
@@ -56,8 +56,8 @@ function ownRunRoutes(http: Http): void {
     return linked(call, page).map(presentRequest)
   })
 
-  addRoute(http, 'DELETE /v1/runs/:id', async ({ actor, params }) => {
-    await completeRun(core, actor, params.id)
+  addRoute(http, 'DELETE /v1/runs/:id', async ({ actor, params, query }) => {
+    await endOwnRun(core, actor, params.id, query.reason)
   })
 }
 

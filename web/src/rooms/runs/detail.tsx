@@ -19,7 +19,7 @@ import { Hostile } from '../../ui/text.tsx'
 import { Life, Time } from '../../ui/time.tsx'
 import { Happened } from './happened.tsx'
 import { Requests } from './requests.tsx'
-import { heartbeatMs, nextLook, personOf, type Run, sentenceOf } from './run.ts'
+import { heartbeatMs, isOwnEnd, nextLook, personOf, type Run, sentenceOf } from './run.ts'
 import { RunStatus } from './status.tsx'
 import { Timeline } from './timeline.tsx'
 
@@ -165,7 +165,7 @@ function Ended({ run }: { readonly run: Run }) {
           </>
         )}
       </Fact>
-      {run.ended_by !== null && run.reason !== 'completed' && (
+      {run.ended_by !== null && !isOwnEnd(run.reason) && (
         <Fact name="Who ended it">
           <Hostile text={personOf(run.ended_by)} />
         </Fact>

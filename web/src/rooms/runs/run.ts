@@ -6,6 +6,10 @@ export type Run = Answer<'GET /v1/admin/runs/:id'>
 /** Why a run ended: in a list, and in a sentence. */
 const REASONS: Readonly<Record<NonNullable<Run['reason']>, readonly [word: string, sentence: string]>> = {
   completed: ['completed', 'Its agent ended it: the work was done.'],
+  placeholder_misused: [
+    'placeholder misused',
+    'Its proxy ended it: a placeholder was sent where it does not belong.',
+  ],
   missed_heartbeat: ['no heartbeat', 'It did not say any more that it lives.'],
   ended_by: ['ended by admin', 'An administrator ended it.'],
   agent_ended: ['agent ended', 'Its agent was deleted, or expired.'],
@@ -15,6 +19,10 @@ const REASONS: Readonly<Record<NonNullable<Run['reason']>, readonly [word: strin
 /** A newer server may know more reasons. */
 export const wordOf = (reason: string): string => REASONS[reason as keyof typeof REASONS]?.[0] ?? reason
 export const sentenceOf = (reason: string): string => REASONS[reason as keyof typeof REASONS]?.[1] ?? reason
+
+/** Its agent ended it: that is no news. */
+export const isOwnEnd = (reason: Run['reason']): boolean =>
+  reason === 'completed' || reason === 'placeholder_misused'
 
 /** `operator:alice@example.com` → `alice@example.com`. */
 export const personOf = (actor: string): string =>
