@@ -139,7 +139,7 @@ describe('who a client is', () => {
     expect((await ask(...byRelay, '-pwrong')).stderr).toContain('not the placeholder of this run')
     // Also at the socket, with any password or none.
     for (const password of ['-pwrong', '--skip-password'])
-      expect((await ask(password)).stdout.trim()).toBe('1')
+      expect((await ask('-h', 'localhost', password)).stdout.trim()).toBe('1')
   })
 
   test('a client that prefers yet another method is asked for the old one', async () => {
