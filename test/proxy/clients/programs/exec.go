@@ -21,6 +21,16 @@ type streams struct {
 	stdout, stderr, ended io.Writer
 }
 
+// A connection of which something was read already.
+type begun struct {
+	net.Conn
+	reader io.Reader
+}
+
+func (from begun) Read(into []byte) (int, error) {
+	return from.reader.Read(into)
+}
+
 // The last that a client reads is a Status, with the exit code.
 func execute(query map[string][]string, to streams) {
 	command := exec.Command(query["command"][0], query["command"][1:]...)
@@ -49,8 +59,9 @@ func bySpdy(writer http.ResponseWriter, request *http.Request) {
 	writer.Header().Set("Upgrade", "SPDY/3.1")
 	writer.Header().Set("X-Stream-Protocol-Version", "v4.channel.k8s.io")
 	writer.WriteHeader(http.StatusSwitchingProtocols)
-	socket, _, _ := writer.(http.Hijacker).Hijack()
-	connection, _ := spdystream.NewConnection(socket, true)
+	socket, buffered, _ := writer.(http.Hijacker).Hijack()
+	// A fast client has sent its first bytes by now, which the server of net/http has read.
+	connection, _ := spdystream.NewConnection(begun{socket, buffered.Reader}, true)
 	opened := make(chan *spdystream.Stream, 4)
 	go connection.Serve(func(stream *spdystream.Stream) {
 		stream.SendReply(http.Header{}, false)
