@@ -36,7 +36,7 @@ export async function openProxyPlace(context: Context, envFile: string | undefin
     await requireOurs(path, beside)
     // What stands there is of a proxy that was killed: nobody must start with it.
     await rm(path, { force: true })
-    await rm(beside, { recursive: true, force: true, maxRetries: 3 })
+    await removeOurs(beside)
     await mkdir(beside, { mode: DIRECTORY_MODE })
     await writeFile(join(beside, MARK), '', { mode: FILE_MODE, flag: 'wx' })
   } catch (error) {
@@ -49,7 +49,7 @@ export async function openProxyPlace(context: Context, envFile: string | undefin
     write: (variables) => writeEnvironment(path, variables),
     remove: async () => {
       await rm(path, { force: true })
-      await rm(beside, { recursive: true, force: true, maxRetries: 3 })
+      await removeOurs(beside)
     },
   }
 }
@@ -72,6 +72,14 @@ async function requireOurs(path: string, beside: string): Promise<void> {
     throw taken(`${path} is there already, and no proxy has written it.`)
 }
 
+/** The mark goes last: the next proxy knows what one that is killed here has left. */
+async function removeOurs(beside: string): Promise<void> {
+  const all = { recursive: true, force: true, maxRetries: 3 }
+  const names = await readdir(beside).catch(() => [])
+  for (const name of names) if (name !== MARK) await rm(join(beside, name), all)
+  await rm(beside, all)
+}
+
 const taken = (message: string) =>
   new CliError('not_ours', message, { exit: 2, hint: 'Remove it, or choose another --write-env.' })
 
@@ -86,7 +94,7 @@ function directoryFor(path: string): PrivateDirectory {
         await writeFile(join(directory, name), text, { mode: FILE_MODE, flag: 'wx' })
       return directory
     },
-    remove: () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
+    remove: () => removeOurs(path),
   }
 }
 
