@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { run } from '../support/run-program.ts'
 import {
   ask,
@@ -315,8 +315,9 @@ test('a program that does not trust the certificate of the run is told of, once 
     )
     expect([code, stderr]).toEqual([60, expect.stringContaining('certificate')])
   }
-  const told = world.warnings.filter((one) => one.includes('does not trust'))
-  expect(told).toEqual([expect.stringContaining(' for api.test. ')])
+  const told = () => world.warnings.filter((one) => one.includes('does not trust'))
+  // The alert may be read after curl has gone.
+  await vi.waitFor(() => expect(told()).toEqual([expect.stringContaining(' for api.test. ')]), 30_000)
 })
 
 test('the name in the TLS handshake must be that of CONNECT', async () => {

@@ -24,8 +24,8 @@ const HANDSHAKE_MS = 10_000
 const known = new WeakMap<object, Secured>()
 
 /**
- * TLS with a leaf of the run for this host. `onSecure` is not called where the handshake fails, `onDistrust` where the client says
- * that it does not trust the leaf.
+ * TLS with a leaf of the run for this host. `onSecure` is not called where the handshake fails, `onDistrust` where a client says
+ * that it does not trust the leaf of this host.
  */
 export async function openSecure(
   authority: Authority,
@@ -77,8 +77,9 @@ function createSecured(leaf: { readonly key: string; readonly cert: string }): S
     secure.once('error', () => raw.destroy())
     onSecure(secure, secure.alpnProtocol === 'h2' ? 'h2' : 'http/1.1')
   })
-  server.on('tlsClientError', ({ code = '' }: NodeJS.ErrnoException, secure) => {
-    if (DISTRUST.test(code)) waiting.get(endsOf(secure) ?? '')?.onDistrust()
+  // Whose it was cannot be told of a client that has gone; all that wait here are of one host.
+  server.on('tlsClientError', ({ code = '' }: NodeJS.ErrnoException) => {
+    if (DISTRUST.test(code)) for (const { onDistrust } of waiting.values()) onDistrust()
   })
   return { server, waiting }
 }
