@@ -642,10 +642,14 @@ function runCalls(authorizer) {
 			retry: "never",
 			...options
 		}),
-		end: (id, options = {}) => request("DELETE /v1/runs/:id", {
-			id,
-			...options
-		}),
+		end: (id, options = {}) => {
+			const { reason, ...rest } = options;
+			return request("DELETE /v1/runs/:id", {
+				id,
+				query: { reason },
+				...rest
+			});
+		},
 		show: (id, options = {}) => request("GET /v1/runs/:id", {
 			id,
 			...options
