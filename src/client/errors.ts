@@ -38,6 +38,10 @@ export class MayflyError extends Error {
   }
 }
 
+/** Whether the server itself says that there is no such thing (any more). A bare 404 may come from an ingress while the server restarts. */
+export const isGone = (error: unknown): error is MayflyError =>
+  error instanceof MayflyError && (error.code === 'not_found' || error.code === 'gone')
+
 /** The same error where several backends are asked: it says which one it is about. A login is of none. */
 export function aboutBackend(error: unknown, backend: string): unknown {
   if (!(error instanceof MayflyError) || error.status === 401) return error

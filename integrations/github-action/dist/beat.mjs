@@ -61,6 +61,7 @@ var MayflyError = class extends Error {
 		this.reason = facts.reason;
 	}
 };
+const isGone = (error) => error instanceof MayflyError && (error.code === "not_found" || error.code === "gone");
 const MESSAGES = {
 	refused: "nothing is listening there",
 	dns: "the name cannot be resolved",
@@ -364,7 +365,7 @@ function within$1(ms, signal, work) {
 	return unlessAborted(withDeadline(ms, (deadline) => work(AbortSignal.any([signal, deadline]))), signal);
 }
 async function endBy(error, { runs, id }, signal) {
-	if (!(error instanceof MayflyError) || error.code !== "gone" && error.code !== "not_found") return void 0;
+	if (!isGone(error)) return void 0;
 	try {
 		const { reason, ended_by, state } = await within$1(ASK_WHY_MS, signal, (either) => runs.show(id, { signal: either }));
 		return state === "running" ? void 0 : {

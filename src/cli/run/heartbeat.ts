@@ -1,6 +1,6 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
-import { MayflyError } from '../../client/errors.ts'
+import { isGone, MayflyError } from '../../client/errors.ts'
 import type { Run } from '../../client/wire.ts'
 import { DeadlineError, unlessAborted, withDeadline } from '../../domain/abort.ts'
 import { stopwatch } from '../../domain/stopwatch.ts'
@@ -83,8 +83,7 @@ async function endBy(
   { runs, id }: BeatOptions,
   signal: AbortSignal,
 ): Promise<RunEnd | undefined> {
-  if (!(error instanceof MayflyError) || (error.code !== 'gone' && error.code !== 'not_found'))
-    return undefined
+  if (!isGone(error)) return undefined
   try {
     const { reason, ended_by, state } = await within(ASK_WHY_MS, signal, (either) =>
       runs.show(id, { signal: either }),

@@ -1,6 +1,6 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
-import { MayflyError } from '../../client/errors.ts'
+import { isGone, MayflyError } from '../../client/errors.ts'
 import type { RunState } from '../../client/wire.ts'
 import { withDeadline } from '../../domain/abort.ts'
 import type { Clocks } from '../../domain/stopwatch.ts'
@@ -43,7 +43,7 @@ export function followRun(options: FollowRunOptions, signal: AbortSignal): Promi
         } catch (error) {
           if (signal.aborted) return
           if (!hasBegun) return reject(asFailure(error))
-          if (isUnknown(error)) return options.onGone()
+          if (isGone(error)) return options.onGone()
           if (error instanceof MayflyError && [401, 403].includes(error.status)) options.sign.refused()
         }
         if (options.clocks.monotonic() - began > WORKED_MS) failures = 0
@@ -86,10 +86,6 @@ async function followOnce(
   }
 }
 
-/** By its code: a 404 may also come from a proxy before a server that restarts. */
-const isUnknown = (error: unknown) =>
-  error instanceof MayflyError && (error.code === 'not_found' || error.code === 'gone')
-
 function hasEnded(): ProxyFailure {
   return new ProxyFailure(
     'run_ended',
@@ -99,7 +95,7 @@ function hasEnded(): ProxyFailure {
 }
 
 function asFailure(error: unknown): unknown {
-  if (!isUnknown(error)) return error
+  if (!isGone(error)) return error
   return new ProxyFailure(
     'no_events',
     'The server does not tell which credentials of a run live, so that a proxy could not end with them.',

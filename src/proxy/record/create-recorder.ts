@@ -1,6 +1,6 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
-import { MayflyError } from '../../client/errors.ts'
+import { isGone, MayflyError } from '../../client/errors.ts'
 import type { RequestBatch } from '../../client/wire.ts'
 import { MAX_LINES } from '../../domain/run-request.ts'
 import type { ProxyLog, Recorder, RequestLine } from '../types.ts'
@@ -145,8 +145,7 @@ async function deliver(
   }
 }
 
-/** Trying again does not change it. A 404 may also come from a proxy before a server that restarts. */
+/** Trying again does not change it. */
 function isFinal(error: unknown): error is MayflyError {
-  if (!(error instanceof MayflyError)) return false
-  return ['not_found', 'gone'].includes(error.code) || [400, 413, 422].includes(error.status)
+  return isGone(error) || (error instanceof MayflyError && [400, 413, 422].includes(error.status))
 }
